@@ -71,7 +71,9 @@ export type ModuleErrorCode =
   /** The module needs a newer version of the policy interface than this server implements. */
   | 'version-unsupported'
   /** The execution mode (waPC, WASI, OPA, Gatekeeper) cannot be determined, or contradicts the metadata. */
-  | 'execution-mode-unclear';
+  | 'execution-mode-unclear'
+  /** The execution mode is one of Kubewarden's that is not run here. */
+  | 'execution-mode-unsupported';
 
 /** Codes of failed fetches, which say nothing about the module itself. */
 const FETCHING: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>([
@@ -151,6 +153,7 @@ const TENANT_MESSAGES: Readonly<Record<ModuleErrorCode, string | undefined>> = {
   'protocol-unsupported': `the metadata of the module does not have protocolVersion "v1": ${INSPECT}`,
   'version-unsupported': `the module needs a newer version of the policy interface: ${INSPECT}`,
   'execution-mode-unclear': `the execution mode of the module cannot be determined: ${INSPECT}`,
+  'execution-mode-unsupported': undefined,
 };
 
 interface ModuleErrorOptions extends ErrorOptions {

@@ -6,6 +6,29 @@ export type ExecutionMode = 'kubewarden-wapc' | 'opa' | 'gatekeeper' | 'wasi';
 
 export const EXECUTION_MODES: readonly ExecutionMode[] = ['kubewarden-wapc', 'opa', 'gatekeeper', 'wasi'];
 
+/**
+ * CEL that was compiled to WebAssembly, another execution mode of Kubewarden. A newer one than those that are run here; its metadata
+ * or its exports show it.
+ */
+const FERRICEL = 'ferricel';
+/** The allocator that each module of ferricel exports. */
+const FERRICEL_EXPORT = 'cel_malloc';
+
+/**
+ * Refuses an execution mode that exists, but is not run here.
+ * @throws ModuleError `execution-mode-unsupported`
+ */
+export function requireSupportedMode(mode: string): void {
+  if (mode === FERRICEL) {
+    throw new ModuleError(
+      'execution-mode-unsupported',
+      `the policy is CEL compiled to WebAssembly (execution mode ${FERRICEL}), which is not supported: expected one of ` +
+        `${EXECUTION_MODES.join(', ')}. builtin:cel runs the ValidatingAdmissionPolicy that it was compiled from, without a module: ` +
+        '"portcullis scaffold vap"',
+    );
+  }
+}
+
 /** The imports and exports of a module, which show its execution mode. */
 export interface ModuleInterface {
   readonly imports: readonly { readonly module: string; readonly name: string }[];
@@ -49,7 +72,7 @@ const FAMILY: Readonly<Record<ExecutionMode, Family>> = {
 
 /**
  * The execution mode that is stated, checked against the interface of the module; without a statement, the one that the interface implies.
- * @throws ModuleError `execution-mode-unclear`
+ * @throws ModuleError `execution-mode-unclear`, `execution-mode-unsupported`
  */
 export function executionModeOf(module: ModuleInterface, stated: StatedMode = {}): ExecutionMode {
   const { metadata, chosen } = stated;
@@ -80,6 +103,9 @@ function impliedMode(family: Family): ExecutionMode {
 function familyOf({ imports, functionExports }: ModuleInterface): Family {
   const importsFrom = (module: string): boolean => imports.some((entry) => entry.module === module);
   const exported = new Set(functionExports);
+  if (exported.has(FERRICEL_EXPORT)) {
+    requireSupportedMode(FERRICEL);
+  }
   const isWapc = exported.has('__guest_call');
   const isRego = exported.has('opa_malloc') && (exported.has('opa_eval') || exported.has('eval'));
   if (isWapc && isRego) {

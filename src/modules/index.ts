@@ -1,7 +1,7 @@
 export { BUILTIN_MODULES, builtinVersion, isBuiltin, parseBuiltin, PRODUCT_VERSION } from './builtin-module.ts';
 export type { BuiltinName } from './builtin-module.ts';
 export { ModuleError } from './errors.ts';
-export { EXECUTION_MODES, executionModeOf, moduleInterface } from './execution-mode.ts';
+export { EXECUTION_MODES, executionModeOf, moduleInterface, requireSupportedMode } from './execution-mode.ts';
 export type { ExecutionMode, ModuleInterface } from './execution-mode.ts';
 export { readModuleFile } from './file-source.ts';
 export type { TransferOptions } from './http/http-transfer.ts';

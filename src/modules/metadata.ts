@@ -1,7 +1,7 @@
 import { errorText, parseJson } from '../values/index.ts';
 import { customSections, withCustomSection } from './custom-section.ts';
 import { ModuleError } from './errors.ts';
-import { EXECUTION_MODES } from './execution-mode.ts';
+import { EXECUTION_MODES, requireSupportedMode } from './execution-mode.ts';
 import type { ExecutionMode } from './execution-mode.ts';
 import { FieldReader } from './field-reader.ts';
 import { readRule } from './policy-rule.ts';
@@ -79,12 +79,12 @@ export function writeMetadata(bytes: Uint8Array, metadata: PolicyMetadata): Uint
 
 /**
  * Checks metadata field by field; it comes from a module or from a `metadata.yml`.
- * @throws ModuleError `metadata-invalid`
+ * @throws ModuleError `metadata-invalid`, `execution-mode-unsupported`
  */
 export function parseMetadata(value: unknown): PolicyMetadata {
   const root = new FieldReader(value, '');
   const protocolVersion = root.field('protocolVersion').optional((field) => field.string());
-  const executionMode = root.field('executionMode').optional((field) => field.oneOf(EXECUTION_MODES));
+  const executionMode = root.field('executionMode').optional(readExecutionMode);
   const minimumKubewardenVersion = root.field('minimumKubewardenVersion').optional(readVersion);
   return {
     ...(protocolVersion === undefined ? {} : { protocolVersion }),
@@ -101,6 +101,11 @@ export function parseMetadata(value: unknown): PolicyMetadata {
     hostCapabilities: root.field('hostCapabilities').list((item) => item.nonEmptyString()),
     ...(minimumKubewardenVersion === undefined ? {} : { minimumKubewardenVersion }),
   };
+}
+
+function readExecutionMode(field: FieldReader): ExecutionMode {
+  requireSupportedMode(field.string());
+  return field.oneOf(EXECUTION_MODES);
 }
 
 /**

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { DEFAULT_MEMORY_LIMIT_BYTES } from '../../src/modules/compiling/index.ts';
+import { withCustomSection } from '../../src/modules/custom-section.ts';
+import { METADATA_SECTION } from '../../src/modules/index.ts';
 import { type CommandResult, EXAMPLES, GUESTS, portcullis, REQUEST, ROOT, run } from './command.ts';
 
 const LABELS = `${EXAMPLES}/required-labels`;
@@ -201,20 +203,66 @@ describe('portcullis annotate', { concurrency: 2 }, () => {
   });
 });
 
-describe('a module that the sandbox refuses', { concurrency: 2 }, () => {
-  /** A command for WASI with this function type, which no function uses. */
-  const command = (...type: readonly number[]): Uint8Array => {
-    const section = (id: number, ...content: number[]): number[] => [id, content.length, ...content];
-    const start = [0x06, ...Buffer.from('_start'), 0, 0];
-    return Uint8Array.from([
-      ...MODULE_START,
-      ...section(1, 2, 0x60, 0, 0, ...type),
-      ...section(3, 1, 0),
-      ...section(5, 1, 0, 1),
-      ...section(7, 1, ...start),
-      ...section(10, 1, 2, 0, 0x0b),
-    ]);
+/** A module that exports a function with this name, with another function type, which no function uses. */
+function moduleExporting(name: string, ...type: readonly number[]): Uint8Array {
+  const section = (id: number, ...content: number[]): number[] => [id, content.length, ...content];
+  return Uint8Array.from([
+    ...MODULE_START,
+    ...section(1, 2, 0x60, 0, 0, ...type),
+    ...section(3, 1, 0),
+    ...section(5, 1, 0, 1),
+    ...section(7, 1, name.length, ...Buffer.from(name), 0, 0),
+    ...section(10, 1, 2, 0, 0x0b),
+  ]);
+}
+
+/** What the commands of authors make of a module, and whether `annotate` wrote one. */
+async function answersOf(name: string, module: Uint8Array, metadata: string): Promise<Record<string, CommandResult>> {
+  const [file = '', output = '', metadataFile = ''] = ['module.wasm', 'annotated.wasm', 'metadata.yml'].map((kind) =>
+    join(folder, `${name}-${kind}`),
+  );
+  await writeFile(file, module);
+  await writeFile(metadataFile, metadata);
+  const [inspected, annotated, pushed, evaluated] = await Promise.all([
+    portcullis(['inspect', file]),
+    portcullis(['annotate', file, '-m', metadataFile, '-o', output]),
+    portcullis(['push', file, 'registry://127.0.0.1:1/policies/none:v1', '--force']),
+    portcullis(['run', file, '-r', REQUEST]),
+  ]);
+  return { inspected, annotated, pushed, evaluated };
+}
+
+describe('CEL that was compiled to WebAssembly', { concurrency: 2 }, () => {
+  const reason = /is CEL compiled to WebAssembly \(execution mode ferricel\).*scaffold vap/;
+  const empty = [0x60, 0, 0];
+  const metadata = Buffer.from('{"rules":[],"executionMode":"ferricel"}');
+  const cases: Record<string, [module: Uint8Array, metadata: string]> = {
+    'by its metadata': [
+      withCustomSection(moduleExporting('_start', ...empty), METADATA_SECTION, metadata),
+      'executionMode: ferricel\nrules: []\n',
+    ],
+    'by its exports': [moduleExporting('cel_malloc', ...empty), 'rules: []\n'],
   };
+  for (const [index, [title, [module, stated]]] of Object.entries(cases).entries()) {
+    it(`is refused by name from each command: ${title}`, async () => {
+      const results = await answersOf(`ferricel-${index}`, module, stated);
+      for (const [name, { code, stderr }] of Object.entries(results)) {
+        assert.notEqual(code, 0, name);
+        assert.match(stderr, reason, name);
+      }
+      assert.ok(!(await readdir(folder)).includes(`ferricel-${index}-annotated.wasm`));
+    });
+  }
+
+  it('is refused as a choice of the user', async () => {
+    const { code, stderr } = await portcullis(['run', `${LABELS}/policy.wasm`, '-r', REQUEST, '-e', 'ferricel']);
+    assert.notEqual(code, 0);
+    assert.match(stderr, reason);
+  });
+});
+
+describe('a module that the sandbox refuses', { concurrency: 2 }, () => {
+  const command = (...type: readonly number[]): Uint8Array => moduleExporting('_start', ...type);
   const many = Array.from({ length: 120 }, () => 0x7f);
   const cases: Record<string, [module: Uint8Array, reason: string | undefined]> = {
     'of garbage collection': [
@@ -234,18 +282,7 @@ describe('a module that the sandbox refuses', { concurrency: 2 }, () => {
   };
   for (const [index, [title, [module, reason]]] of Object.entries(cases).entries()) {
     it(`for its types has the same answer from each command: ${title}`, async () => {
-      const names = ['module.wasm', 'annotated.wasm', 'metadata.yml'].map((name) => join(folder, `${index}-${name}`));
-      const [file = '', output = '', metadata = ''] = names;
-      await writeFile(file, module);
-      await writeFile(metadata, 'executionMode: wasi\nrules: []\n');
-      const registry = 'registry://127.0.0.1:1/policies/none:v1';
-      const [inspected, annotated, pushed, evaluated] = await Promise.all([
-        portcullis(['inspect', file]),
-        portcullis(['annotate', file, '-m', metadata, '-o', output]),
-        portcullis(['push', file, registry, '--force']),
-        portcullis(['run', file, '-r', REQUEST]),
-      ]);
-      const results = { inspected, annotated, pushed, evaluated };
+      const results = await answersOf(String(index), module, 'executionMode: wasi\nrules: []\n');
       for (const [name, { code, stderr }] of Object.entries(results)) {
         if (reason !== undefined) {
           assert.notEqual(code, 0, name);
@@ -254,8 +291,9 @@ describe('a module that the sandbox refuses', { concurrency: 2 }, () => {
           assert.doesNotMatch(stderr, /feature-unsupported|not a valid|does not support|too many/, name);
         }
       }
-      assert.equal(annotated.code, reason === undefined ? 0 : 1, annotated.stderr);
-      assert.equal(inspected.code, annotated.code);
+      const { inspected, annotated } = results;
+      assert.equal(annotated?.code, reason === undefined ? 0 : 1, annotated?.stderr);
+      assert.equal(inspected?.code, annotated?.code);
       assert.equal((await readdir(folder)).includes(`${index}-annotated.wasm`), reason === undefined);
     });
   }

@@ -9,6 +9,7 @@ import {
   isBuiltin,
   type PolicyMetadata,
   readMetadata,
+  requireSupportedMode,
   type SourcesConfig,
   type TrustRoot,
 } from '../../modules/index.ts';
@@ -413,6 +414,7 @@ export function withTimeout(definition: PolicyDefinition, timeout: number | unde
 }
 
 function executionMode(text: string): ExecutionMode {
+  requireSupportedMode(text);
   const mode = text === 'kubewarden' ? 'kubewarden-wapc' : EXECUTION_MODES.find((known) => known === text);
   if (mode === undefined) {
     throw new InvalidArgumentError('Allowed choices are opa, gatekeeper, kubewarden, wasi.');

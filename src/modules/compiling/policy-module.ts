@@ -40,7 +40,8 @@ export function compilePolicyModule(bytes: Uint8Array, memoryLimitBytes = DEFAUL
 /**
  * Reads the metadata, checks that the policy runs on this version, compiles the module and determines its mode. Does not
  * call {@link requireProtocol}: servers do, but authors may run a waPC module before they annotate it.
- * @throws ModuleError `metadata-invalid`, `version-unsupported`, `execution-mode-unclear`; WasmError as compileModule
+ * @throws ModuleError `metadata-invalid`, `version-unsupported`, `execution-mode-unclear`, `execution-mode-unsupported`;
+ * WasmError as compileModule
  */
 export function loadPolicyModule(bytes: Uint8Array, options: PolicyModuleOptions = {}): PolicyModule {
   const metadata = readMetadata(bytes);

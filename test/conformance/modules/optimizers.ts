@@ -1,10 +1,9 @@
 // The optimizers that authors run on a module before they publish it.
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { cacheFolder } from '../../../src/cli/cache-folder.ts';
-import { ROOT } from '../../cli/command.ts';
 import { builtFile } from './built-files.ts';
 
 const run = promisify(execFile);
@@ -18,16 +17,11 @@ export interface Optimizer {
   readonly flags: readonly string[];
 }
 
-/** The Binaryen among the dependencies. */
-const NEWEST = (
-  JSON.parse(readFileSync(join(ROOT, 'node_modules', 'binaryen', 'package.json'), 'utf8')) as { version: string }
-).version;
-
 /** The oldest that distributions have. */
 const OLDEST = '108.0.0';
 
-/** With the one that the pipelines of published policies pin, and the newest. */
-const VERSIONS = [OLDEST, '116.0.0', NEWEST] as const;
+/** With the one that the pipelines of published policies pin, and the newest of the registry. */
+const VERSIONS = [OLDEST, '116.0.0', '132.0.0'] as const;
 
 /**
  * Features that compilers use without being asked. Binaryen 108 encodes newer ones in a way that was never published, which V8
@@ -66,9 +60,6 @@ export async function optimized(module: string, digest: string, { binaryen, flag
 
 /** The folder of a version of Binaryen, which is installed once. */
 async function binaryenFolder(version: string): Promise<string> {
-  if (version === NEWEST) {
-    return join(ROOT, 'node_modules', 'binaryen');
-  }
   const prefix = join(cacheFolder(), `binaryen-${version}`);
   const folder = join(prefix, 'node_modules', 'binaryen');
   if (!existsSync(folder)) {
