@@ -36,6 +36,10 @@ const TRUE: readonly (readonly [string, readonly Sample[]])[] = [
     [...under(UNKNOWN, 'rejected', 'judged'), ...under(REJECTED, 'judged', 'judged'), ...under(JUDGED, 'judged')],
   ],
   [
+    'a status about a moment between two requests, while things moved on',
+    [...under(ADMITTED, 'admitted'), ...under(REJECTED, 'admitted'), ...under(UNKNOWN, 'admitted', 'rejected')],
+  ],
+  [
     'a status from before the end of all processes',
     [...under(JUDGED, 'judged'), ...afterTheEnd(under(JUDGED, 'rejected', 'rejected')), ...under(REJECTED, 'rejected')],
   ],
@@ -64,6 +68,11 @@ const FALSE: readonly (readonly [string, Claim, readonly Sample[]])[] = [
     'for a single request what is not so',
     ADMITTED,
     [...under(REJECTED, 'rejected'), ...under(ADMITTED, 'rejected'), ...under(REJECTED, 'rejected')],
+  ],
+  [
+    'for two requests what is not so, while things moved on',
+    REJECTED,
+    [...under(ADMITTED, 'admitted'), ...under(REJECTED, 'admitted', 'admitted'), ...under(UNKNOWN, 'rejected')],
   ],
   [
     'again what was so before',

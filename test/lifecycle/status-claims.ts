@@ -60,8 +60,11 @@ function effectOf(value: string, reason: string, message: string): Effect | unde
  * and not before the claim before it was true. No claim may be ahead of what requests get, go back to what was so before, or be
  * about a time that no process remembers; how long a claim stays outdated is for the caller, who waits until both agree.
  *
+ * A claim that was replaced before the next sample, while things moved on from one state to another, may be about a moment between
+ * two requests: no sample shows whether it was true. One that only interrupts another claim must have been true.
+ *
  * API servers use a configuration some time after it was written, and do not say when. From a write until a request agrees with a
- * later status, claims need not be true; with `isConfigured` in no sample, the rule has no exception.
+ * later status, claims need not be true.
  */
 export function falseClaim(samples: readonly Sample[]): string | undefined {
   let from = 0;
@@ -69,6 +72,7 @@ export function falseClaim(samples: readonly Sample[]): string | undefined {
   let outdated: { readonly claim: Claim | undefined } | undefined;
   for (const [index, { claim, effect, isFresh, isConfigured }] of samples.entries()) {
     const before = samples[index - 1]?.claim;
+    const next = samples[index + 1];
     from = isFresh === true ? index : from;
     outdated = isConfigured === true ? { claim: before } : outdated;
     if (outdated !== undefined && claim?.effect === effect && claim.text !== outdated.claim?.text) {
@@ -78,11 +82,12 @@ export function falseClaim(samples: readonly Sample[]): string | undefined {
     if (claim?.effect === undefined || outdated !== undefined || claim.text === before?.text) {
       continue;
     }
+    const isPassing = next !== undefined && ![claim.text, before?.text].includes(next.claim?.text);
     const found = samples.findIndex((one, at) => at >= from && at <= index && one.effect === claim.effect);
-    if (found === -1) {
+    if (found === -1 && !isPassing) {
       return claim.text;
     }
-    from = found;
+    from = found === -1 ? from : found;
   }
   return undefined;
 }
