@@ -1,11 +1,11 @@
 import { errorText } from '../values/index.ts';
 import { WasmError } from './errors.ts';
-import { UnsupportedFeature } from './features.ts';
 import type { Obstacle } from './function-rewriter.ts';
 import { PAGE_BYTES } from './metering.ts';
 import { rewriteModule } from './rewrite.ts';
 import type { RewrittenModule } from './rewrite.ts';
 import { tryCompilation } from './trial-compilation.ts';
+import { validate } from './validation.ts';
 
 /** Options for {@link compileModule}. */
 export interface SandboxOptions {
@@ -103,24 +103,9 @@ function checkForm(bytes: Uint8Array): void {
  * does not name the proposals that it lacks. What the rewriter makes of an invalid module is dropped.
  */
 function rewrite(bytes: Uint8Array, options: SandboxOptions): Rewriting {
-  let rewriting: Rewriting;
-  try {
-    rewriting = rewritingFor(bytes, options);
-  } catch (error) {
-    if (isDoubtful(error)) {
-      validate(bytes);
-    }
-    throw error;
-  }
+  const rewriting = rewritingFor(bytes, options);
   validate(bytes);
   return rewriting;
-}
-
-/** Whether the error may have another reason: the bytes of an invalid module may look like anything. */
-function isDoubtful(error: unknown): boolean {
-  return error instanceof UnsupportedFeature
-    ? !error.isProposal
-    : error instanceof WasmError && error.code === 'module-invalid';
 }
 
 type Rewriting = { readonly rewritten: RewrittenModule } & Pick<ModuleShape, 'isolation' | 'obstacle'>;
@@ -139,28 +124,6 @@ function rewritingFor(bytes: Uint8Array, { isolation, memoryLimitBytes }: Sandbo
     throw new WasmError('module-invalid', `the module cannot be rewritten: ${untracked}`);
   }
   return { rewritten: untracked, isolation: 'fresh', obstacle: rewritten };
-}
-
-/** @throws WasmError `module-invalid` with V8's reason */
-function validate(bytes: Uint8Array): void {
-  if (WebAssembly.validate(bytes)) {
-    return;
-  }
-  throw new WasmError(
-    'module-invalid',
-    `not a valid WebAssembly module (${reasonOf(bytes)}): it is damaged, truncated, of a newer version, or of a draft that was ` +
-      'changed; expected a core module of version 1',
-  );
-}
-
-/** Why V8 does not accept an invalid module. */
-function reasonOf(bytes: Uint8Array): string {
-  try {
-    void new WebAssembly.Module(bytes);
-    return 'no reason';
-  } catch (error) {
-    return errorText(error);
-  }
 }
 
 function compileRewritten(bytes: Uint8Array): WebAssembly.Module {

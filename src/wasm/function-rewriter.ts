@@ -187,6 +187,7 @@ export class FunctionRewriter {
   #savedValues = 0;
   #passedValues = 0;
 
+  #declaredLocals = 0;
   #localCount = 0;
   /** Types of the locals added to the function. */
   #temporaries: number[] = [];
@@ -202,13 +203,14 @@ export class FunctionRewriter {
    * restoring an instance of this module
    * @throws WasmError `feature-unsupported`, `module-invalid`
    */
-  rewrite(reader: BinaryReader, paramCount: number): Uint8Array | Obstacle {
-    this.#bodyBytes = reader.end - reader.pos;
+  rewrite(reader: BinaryReader, paramCount: number, resultCount: number): Uint8Array | Obstacle {
+    const bodyBytes = reader.end - reader.pos;
     const declarations = readLocals(reader);
     const codeStart = reader.pos;
-    this.#begin(paramCount + declarations.count);
+    this.#begin(bodyBytes, paramCount + declarations.count);
+    this.#declaredLocals += declarations.count;
     this.#openRegion(0, 1 + Math.floor(declarations.count / VALUES_PER_FUEL), true, codeStart);
-    const obstacle = this.#scan(reader);
+    const obstacle = this.#scan(reader, resultCount);
     if (obstacle !== undefined) {
       return obstacle;
     }
@@ -235,7 +237,13 @@ export class FunctionRewriter {
     };
   }
 
-  #begin(localCount: number): void {
+  /** Locals besides parameters, of all functions so far. */
+  get declaredLocals(): number {
+    return this.#declaredLocals;
+  }
+
+  #begin(bodyBytes: number, localCount: number): void {
+    this.#bodyBytes = bodyBytes;
     this.#edits.clear();
     this.#frames.length = 0;
     this.#regionCost.clear();
@@ -267,13 +275,13 @@ export class FunctionRewriter {
 
   // ---- Scanning: one pass over the code that collects the edits -----------------------------------------------------
 
-  #scan(reader: BinaryReader): Obstacle | undefined {
+  #scan(reader: BinaryReader, results: number): Obstacle | undefined {
     this.#frames.push({
       outerRegion: 0,
       unreachableAtOpen: false,
       base: 0,
       parameters: 0,
-      results: 0,
+      results,
       isLoop: false,
       markLogLength: 0,
       loop: undefined,
@@ -321,6 +329,8 @@ export class FunctionRewriter {
         return undefined;
       }
       case Op.return:
+        this.#jump(1 + this.#branch(this.#frames.length - 1));
+        return undefined;
       case Op.unreachable:
         this.#jump(1);
         return undefined;

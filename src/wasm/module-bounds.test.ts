@@ -3,8 +3,11 @@ import { spawnSync } from 'node:child_process';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { parseJson } from '../values/index.ts';
+import { BinaryWriter } from './binary-writer.ts';
 import { compileModule } from './compile.ts';
+import { WasmError } from './errors.ts';
 import { MAX_GLOBALS, MAX_TYPES } from './module-bounds.ts';
+import { Op } from './opcodes.ts';
 import { rewriteModule } from './rewrite.ts';
 import { example, fixture } from './testing/guests.ts';
 import { HARMLESS, hostileModule } from './testing/hostile-module.ts';
@@ -105,7 +108,7 @@ describe('A module', () => {
     ],
     'of 9 KB whose calls pass many values': [
       { functions: 2, parameters: 900, calls: 500 },
-      /^function 0 has 900000 parameters and results of calls, blocks and branches: expected at most \d+, because .*; split/,
+      /^function 0 has 900000 parameters and results of calls, blocks, branches and returns: expected at most \d+, because .*; split/,
     ],
     'whose calls pass many values after the last instruction that is reached': [
       { functions: 2, parameters: 900, unreachableCalls: 500 },
@@ -113,7 +116,15 @@ describe('A module', () => {
     ],
     'whose large function passes many values': [
       { functions: 2, parameters: 8, calls: 70_000 },
-      /^function 0 has 1120000 parameters and results of calls, blocks and branches: expected at most 1000000,/,
+      /^function 0 has 1120000 parameters and results of calls, blocks, branches and returns: expected at most 1000000,/,
+    ],
+    'of 2 KB that returns many values again and again': [
+      { parameters: 900, returns: 500 },
+      /^function 0 has 450000 parameters and results of calls, blocks, branches and returns: expected at most \d+, because/,
+    ],
+    'of 3 KB whose functions have many locals': [
+      { functions: 300, locals: 49_000 },
+      /^the module has too many locals of all functions together: expected at most 10000000, got 10045000/,
     ],
     'with many globals': [{ globals: MAX_GLOBALS + 1 }, /too many globals: expected at most 10000, got 10001/],
     'with many imports': [{ imports: 20_001 }, /too many imports: expected at most 20000/],
@@ -208,6 +219,69 @@ describe('The values that a function saves', () => {
   }
 });
 
+describe('The values that a function passes', () => {
+  const two = [0x41, 1, 0x41, 2];
+  const three = [...two, 0x41, 3];
+  const cases: Record<string, [body: number[], passedValues: number]> = {
+    'are results of a call': [[0x10, 0], 2],
+    'are parameters and results of a block': [[...two, 0x02, 2, 0x0b], 2],
+    'are those of a branch to the end of the function': [[...two, 0x0c, 0], 2],
+    'are those of a conditional one': [[...three, 0x0d, 0], 2],
+    'are those of a switch, each target once': [[...three, 0x0e, 2, 0, 0, 0], 2],
+    'are those of a return': [[0x02, 0x40, ...two, 0x0f, 0x0b, ...two], 2],
+    'are those of code that is never reached, too': [[0x00, 0x0f, 0x0f, 0x0c, 0], 6],
+  };
+  for (const [title, [body, passedValues]] of Object.entries(cases)) {
+    it(title, () => {
+      const module = moduleWithBody([0, ...body, 0x0b], RESULTS);
+      assert.ok(WebAssembly.validate(module), 'test is wrong');
+      const rewritten = rewriteModule(module, PAGES, true);
+      assert.ok(typeof rewritten === 'object');
+      assert.equal(rewritten.largestCosts.passedValues, passedValues);
+    });
+  }
+});
+
+describe('V8', () => {
+  const usesObjects = [0, 0x41, 0, 0xfb, 0x1c, 0x1a, 0x0b];
+  const isInvalid = [0, 0x6a, 0x0b];
+  const refusal = (...bodies: readonly (readonly number[])[]): { bytes: Uint8Array<ArrayBuffer>; error: WasmError } => {
+    const bytes = moduleOf(...bodies.map((body) => [0, body] as const));
+    try {
+      compileModule(bytes, { memoryLimitBytes: MIB, isolation: 'restore' });
+    } catch (error) {
+      assert.ok(error instanceof WasmError);
+      return { bytes, error };
+    }
+    return assert.fail('it was accepted');
+  };
+
+  it('validates no function after the refused one: what they cost is not known', () => {
+    assert.equal(refusal(usesObjects, isInvalid).error.code, 'feature-unsupported');
+  });
+
+  it('validates those before, and gives its reason with the position in the module', () => {
+    const { bytes, error } = refusal(isInvalid, usesObjects, isInvalid);
+    assert.equal(error.code, 'module-invalid');
+    assert.throws(
+      () => new WebAssembly.Module(bytes),
+      ({ message }: Error) => {
+        assert.match(message, /function #0 failed: .* @\+\d+$/);
+        return error.message.includes(message);
+      },
+    );
+  });
+
+  it('does not validate a malformed function that costs too much', () => {
+    const bytes = hostileModule({ ...HARMLESS, parameters: 900, returns: 500 });
+    const malformed = 0xff;
+    bytes[bytes.lastIndexOf(Op.return)] = malformed;
+    assert.throws(() => compileModule(bytes, { memoryLimitBytes: MIB, isolation: 'restore' }), {
+      code: 'module-too-costly',
+    });
+  });
+});
+
 describe('Rewriting', () => {
   it('takes memory in proportion to the module', () => {
     const script = fileURLToPath(new URL('testing/rewrite-hostile.ts', import.meta.url));
@@ -227,15 +301,26 @@ function withNames(module: Uint8Array, index: number, name: string): Uint8Array 
   return Uint8Array.from([...module, 0, content.length, ...content]);
 }
 
-/** A module with the types [] -> [], [] -> [i32 i32] and [i32] -> [i32], and a function of the second one before this body. */
-function moduleWithBody(body: readonly number[]): Uint8Array {
-  const section = (id: number, content: readonly number[]): number[] => [id, content.length, ...content];
-  const two = [0, 0x41, 1, 0x41, 2, 0x0b];
-  return Uint8Array.from([
-    ...MODULE_START,
-    ...section(1, [3, 0x60, 0, 0, 0x60, 0, 2, 0x7f, 0x7f, 0x60, 1, 0x7f, 1, 0x7f]),
-    ...section(3, [2, 1, 0]),
-    ...section(5, [1, 0, 1]),
-    ...section(10, [2, two.length, ...two, body.length, ...body]),
-  ]);
+const NOTHING = 0;
+const RESULTS = 1;
+
+/** A module with a function of the type {@link RESULTS}, and one of this type with this body. */
+function moduleWithBody(body: readonly number[], type = NOTHING): Uint8Array<ArrayBuffer> {
+  return moduleOf([RESULTS, [0, 0x41, 1, 0x41, 2, 0x0b]], [type, body]);
+}
+
+/** A module with the types [] -> [], [] -> [i32 i32] and [i32] -> [i32], a memory, and these functions. */
+function moduleOf(
+  ...functions: readonly (readonly [type: number, body: readonly number[]])[]
+): Uint8Array<ArrayBuffer> {
+  const out = new BinaryWriter().bytes(Uint8Array.from(MODULE_START));
+  const section = (id: number, content: BinaryWriter): BinaryWriter => out.op(id).sized(content.written);
+  section(1, new BinaryWriter().op(3, 0x60, 0, 0, 0x60, 0, 2, 0x7f, 0x7f, 0x60, 1, 0x7f, 1, 0x7f));
+  section(3, new BinaryWriter().u32(functions.length).op(...functions.map(([type]) => type)));
+  section(5, new BinaryWriter().op(1, 0, 1));
+  const code = new BinaryWriter().u32(functions.length);
+  for (const [, body] of functions) {
+    code.sized(Uint8Array.from(body));
+  }
+  return section(10, code).written;
 }

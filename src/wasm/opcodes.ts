@@ -18,6 +18,7 @@ export const ValueType = {
 /** Opcodes that the rewriter emits or treats specially. */
 export const Op = {
   unreachable: 0x00,
+  nop: 0x01,
   block: 0x02,
   loop: 0x03,
   if: 0x04,

@@ -9,6 +9,7 @@ import {
   checkFunction,
   checkSize,
   largestOf,
+  MAX_DECLARED_LOCALS,
   MAX_GLOBALS,
   MAX_TYPES,
   MAX_TYPE_VALUES,
@@ -33,6 +34,7 @@ import { SectionId } from './section-id.ts';
 import { readTypes } from './type-section.ts';
 import { nullable, readHeapType, readReferenceType, readValueType } from './value-types.ts';
 import type { Doubts } from './trial-compilation.ts';
+import { validateRead } from './validation.ts';
 
 /** Names of the exports that the rewriter adds for the host. A module with an export of this prefix is rejected. */
 export const PRIVATE_PREFIX = '\u0001portcullis:';
@@ -111,13 +113,19 @@ interface Limits {
 }
 
 /**
- * Adds fuel, a memory limit and (with `tracked`) write tracking to a module that WebAssembly.validate accepts.
+ * Adds fuel, a memory limit and (with `tracked`) write tracking to a module. Whether V8 accepts the module is to be checked, too.
  * @param limitPages maximum memory of the guest
  * @returns the new module, or the obstacle to tracking its writes
  * @throws WasmError `feature-unsupported`, `module-invalid`, `module-too-costly`, `import-missing`, `memory-limit`
  */
 export function rewriteModule(bytes: Uint8Array, limitPages: number, tracked: boolean): RewrittenModule | Obstacle {
-  return new ModuleRewriter(bytes, limitPages, tracked).rewrite();
+  const rewriter = new ModuleRewriter(bytes, limitPages, tracked);
+  try {
+    return rewriter.rewrite();
+  } catch (error) {
+    validateRead(bytes, rewriter.readTo, error);
+    throw error;
+  }
 }
 
 class ModuleRewriter {
@@ -140,11 +148,17 @@ class ModuleRewriter {
   readonly #doubtful = new Set<number>();
   #doubt: string | undefined;
   #largestCosts: FunctionCost = NO_COST;
+  #readTo = 0;
 
   constructor(bytes: Uint8Array, limitPages: number, tracked: boolean) {
     this.#bytes = bytes;
     this.#limitPages = Math.min(limitPages, MAX_MEMORY_PAGES);
     this.#tracked = tracked;
+  }
+
+  /** The end of the last function body that was read; 0: none was. */
+  get readTo(): number {
+    return this.#readTo;
   }
 
   rewrite(): RewrittenModule | Obstacle {
@@ -616,8 +630,8 @@ class ModuleRewriter {
       const from = reader.pos;
       reader.skip(size);
       checkSize(this.#bytes, index, size);
-      const type = env.functionTypes[index] ?? 0;
-      const body = rewriter.rewrite(new BinaryReader(this.#bytes, from, reader.pos), this.#typeParams[type] ?? 0);
+      this.#readTo = reader.pos;
+      const body = this.#rewriteFunction(rewriter, new BinaryReader(this.#bytes, from, reader.pos), index);
       if (typeof body === 'string') {
         return body;
       }
@@ -628,9 +642,21 @@ class ModuleRewriter {
         this.#doubtful.add(index - env.importedFunctions);
         this.#doubt ??= doubt;
       }
+      checkCount('locals of all functions together', rewriter.declaredLocals, MAX_DECLARED_LOCALS);
       out.sized(body);
     }
     return undefined;
+  }
+
+  #rewriteFunction(rewriter: FunctionRewriter, body: BinaryReader, index: number): Uint8Array | Obstacle {
+    const type = this.#functionTypes[index] ?? 0;
+    try {
+      return rewriter.rewrite(body, this.#typeParams[type] ?? 0, this.#typeResults[type] ?? 0);
+    } catch (error) {
+      // V8 validates a malformed function up to its error.
+      checkFunction(this.#bytes, index, rewriter.cost);
+      throw error;
+    }
   }
 
   #tracking(limitPages: number): TrackingEnvironment {

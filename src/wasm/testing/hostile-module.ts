@@ -11,6 +11,8 @@ export interface HostileShape {
   /** Calls that pass the results of each to the next one, and calls after the last instruction that is reached. */
   readonly calls: number;
   readonly unreachableCalls: number;
+  /** Returns with as many values as there are parameters, after the last instruction that is reached. */
+  readonly returns: number;
   readonly locals: number;
   /** Groups that declare one local each. */
   readonly localGroups: number;
@@ -48,6 +50,7 @@ export const HARMLESS: HostileShape = {
   values: 'i32',
   calls: 0,
   unreachableCalls: 0,
+  returns: 0,
   locals: 1,
   localGroups: 0,
   operands: 0,
@@ -77,6 +80,7 @@ const EXTREMES = {
   parameters: 1_000,
   calls: 20_000,
   unreachableCalls: 100_000,
+  returns: 100_000,
   locals: 49_000,
   localGroups: 20_000,
   operands: 30_000,
@@ -142,7 +146,7 @@ export function hostileModule(shape: HostileShape, maxCodeBytes = MAX_CODE_BYTES
   section(1, shape.types + 1, (index, to) => {
     to.op(0x60);
     writeValues(to, value, index === 0 ? 0 : shape.parameters);
-    writeValues(to, value, index === 0 || !hasCalls(shape) ? 0 : shape.parameters);
+    writeValues(to, value, resultsOf(shape, index));
   });
   section(2, shape.imports, (index, to) => to.name('env').name(`${index}`).op(0).u32(0));
   section(3, functions, (index, to) => to.u32(index === 0 ? 0 : 1));
@@ -189,6 +193,14 @@ function writeValues(out: BinaryWriter, value: readonly number[], count: number)
   }
 }
 
+/** The first type is that of the first function, which is exported. */
+function resultsOf(shape: HostileShape, type: number): number {
+  if (type === 0) {
+    return shape.returns > 0 ? shape.parameters : 0;
+  }
+  return hasCalls(shape) ? shape.parameters : 0;
+}
+
 function hasCalls({ calls, unreachableCalls }: HostileShape): boolean {
   return calls + unreachableCalls > 0;
 }
@@ -230,6 +242,10 @@ function bodyOf(shape: HostileShape): Uint8Array {
     out.op(Op.unreachable);
     repeat(shape.unreachableCalls, ...callee);
     out.op(Op.unreachable);
+  }
+  if (shape.returns > 0) {
+    out.op(Op.unreachable);
+    repeat(shape.returns, Op.return);
   }
   return out.op(Op.end).written;
 }
