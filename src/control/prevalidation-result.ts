@@ -1,6 +1,13 @@
 // The client of POST /prevalidate.
 import { FETCH_TIMEOUT_MS, isDigest, parseReference } from '../modules/index.ts';
-import { isGroupSpec, isJsonObject, MAX_WARNING_LENGTH, MAX_WARNINGS, own } from '../resources/index.ts';
+import {
+  isGroupSpec,
+  isJsonObject,
+  MAX_PARAMETERS_FINGERPRINT,
+  MAX_WARNING_LENGTH,
+  MAX_WARNINGS,
+  own,
+} from '../resources/index.ts';
 import { MAX_REPORT_TEXT } from './replica-protocol.ts';
 import type { PinnedModule, PrevalidationRequest, PrevalidationResult } from './replica-protocol.ts';
 import type { ControlAddress, ControlClient } from './control-client.ts';
@@ -14,8 +21,6 @@ import { parseJson } from '../values/index.ts';
 export const PREVALIDATION_TIMEOUT_MS = FETCH_TIMEOUT_MS + 70_000;
 /** Longest response: some hundred members of a group with references of 2 KiB. Bytes. */
 const MAX_RESPONSE_BYTES = 1024 ** 2;
-/** Longest fingerprint: that of the field in the CRD of PolicyRevision. Characters. */
-const MAX_FINGERPRINT = 128;
 /** Longest member name and module reference: the length of a URL. Characters. */
 const MAX_MODULE_TEXT = 8192;
 /** The pattern of digests in the CRD of PolicyRevision. */
@@ -123,7 +128,9 @@ export function prevalidationResult(text: string): PrevalidationResult {
     reason: readReason(readName(value, 'reason')),
     message: readOptionalText(value, 'message', MAX_REPORT_TEXT) ?? '',
     isTransient: readBoolean(value, 'isTransient'),
-    ...(own(value, 'parameters') === undefined ? {} : { parameters: readName(value, 'parameters', MAX_FINGERPRINT) }),
+    ...(own(value, 'parameters') === undefined
+      ? {}
+      : { parameters: readName(value, 'parameters', MAX_PARAMETERS_FINGERPRINT) }),
   };
 }
 

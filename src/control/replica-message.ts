@@ -1,7 +1,7 @@
 // Parses the messages of a replica. It may be faulty or of another version; parsed messages have a known shape and
 // bounded size.
 import { MAX_MONITORED_MESSAGE, MAX_MONITORED_NAME, MAX_MONITORED_USER } from '../engine/definition/index.ts';
-import { isJsonObject, MAX_MONITORED_REQUESTS, own } from '../resources/index.ts';
+import { isJsonObject, MAX_MONITORED_REQUESTS, MAX_PARAMETERS_FINGERPRINT, own } from '../resources/index.ts';
 import type { JsonObject, MonitoredRequest } from '../resources/index.ts';
 import {
   MAX_REFUSED_NAMESPACES,
@@ -84,7 +84,9 @@ function revisionReport(value: unknown): RevisionReport {
     ...(message === undefined ? {} : { message }),
     ...(nextRetry === undefined || Number.isNaN(Date.parse(nextRetry)) ? {} : { nextRetry }),
     ...(own(value, 'isUncached') === true ? { isUncached: true } : {}),
-    ...(own(value, 'parameters') === undefined ? {} : { parameters: readName(value, 'parameters') }),
+    ...(own(value, 'parameters') === undefined
+      ? {}
+      : { parameters: readName(value, 'parameters', MAX_PARAMETERS_FINGERPRINT) }),
     ...(own(value, 'areParametersTried') === true ? { areParametersTried: true } : {}),
     ...(own(value, 'refused') === undefined ? {} : { refused: refusedReport(own(value, 'refused')) }),
     ...(own(value, 'monitored') === undefined ? {} : { monitored: monitoredReport(own(value, 'monitored')) }),

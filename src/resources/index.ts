@@ -156,7 +156,12 @@ export {
   WORKLOADS,
 } from './policies/pod-templates.ts';
 export type { Workload } from './policies/pod-templates.ts';
-export { POLICY_REVISIONS, servesInsteadOf, snapshotOf } from './policies/policy-revision.ts';
+export {
+  MAX_PARAMETERS_FINGERPRINT,
+  POLICY_REVISIONS,
+  servesInsteadOf,
+  snapshotOf,
+} from './policies/policy-revision.ts';
 export type { PolicyRevision, ServingTurn } from './policies/policy-revision.ts';
 export { DEGRADED_REJECTED, DISARMED } from './policies/revision-states.ts';
 export type { RevisionState } from './policies/revision-states.ts';

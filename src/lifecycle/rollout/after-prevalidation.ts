@@ -24,7 +24,7 @@ export interface PrevalidatedRevision {
 /**
  * The status after a pre-validation. A transient failure is retried after 1 s, 2 s, 4 s … 5 min, each reduced at random
  * by up to a half, so that thousands of policies with one source are not retried at once. A failure for parameters is retried
- * when they change, and then no sooner either, so that a tenant whose data flap does not keep policy servers busy.
+ * when they change, and then no sooner either, so that tenants whose data flap do not keep policy servers busy.
  *
  * @param now milliseconds since 1970
  * @param random 0 to below 1

@@ -5,6 +5,9 @@ import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
 import { REVISION_STATES } from './revision-states.ts';
 
+/** Longest fingerprint of parameters: a digest, and the names of 32 namespaces. Characters. */
+export const MAX_PARAMETERS_FINGERPRINT = 2_176;
+
 const policyRevision = {
   group: PORTCULLIS_GROUP,
   version: 'v1',
@@ -108,9 +111,10 @@ const policyRevision = {
       time('Time of the next attempt; of one that failed for parameters, before which it is not tried again.'),
     ),
     triedParameters: optional(
-      text('The fingerprint of the parameters for which it failed. It is tried again when they are others.', {
-        maxLength: 128,
-      }),
+      text(
+        'The fingerprint of the parameters for which it failed, with the names of the namespaces that have them, where they are few. It is tried again when these parameters are others.',
+        { maxLength: MAX_PARAMETERS_FINGERPRINT },
+      ),
     ),
   }),
   columns: [

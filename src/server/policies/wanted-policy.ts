@@ -42,6 +42,8 @@ export interface WaitingRevision {
   readonly revision: number;
   /** The policy, with its parameters alone. */
   readonly snapshot: unknown;
+  /** The fingerprint of the parameters for which it failed, if known. */
+  readonly tried?: string;
 }
 
 /** The wanted versions of one policy. */

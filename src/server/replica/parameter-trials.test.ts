@@ -9,6 +9,7 @@ import { DEFAULT_SOURCES } from '../../modules/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
 import type { LoadedRevision } from '../policies/registry-entry.ts';
 import { ExistingParameters } from './existing-parameters.ts';
+import { namespacesOfFingerprint } from './parameters-fingerprint.ts';
 import { ParameterTrials, type TrialResult } from './parameter-trials.ts';
 
 const LEVEL = 'example.com/level';
@@ -108,6 +109,11 @@ describe('a new revision, tried with the parameters that exist', () => {
     const message = failure(await tried(levels, { settingsExpression: STRICT }, { serving }));
     assert.match(message, /^1 of 3 namespaces would be refused for their parameters: loose \(the parameters of /);
     assert.match(message, /; invalid before, and not counted: 1 namespace \(bad\)\. Correct these parameters /);
+  });
+
+  it('waits for other parameters of the namespaces that block it, whatever those of others are', async () => {
+    const result = await tried(levels, { settingsExpression: STRICT }, { serving });
+    assert.deepEqual(namespacesOfFingerprint('parameters' in result ? result.parameters : undefined), ['loose']);
   });
 
   it('names ten namespaces, and counts the others', async () => {

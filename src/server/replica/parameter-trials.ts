@@ -85,15 +85,17 @@ export class ParameterTrials {
       return { ok: true };
     }
     const today = await this.#today(request.id, current, serving, { objects, namespaces: namesOf(refused) });
+    const comparison = compared(tried, refused, today);
     const result = verdict(
-      compared(tried, refused, today),
+      comparison,
       today.kind === 'nothingServes',
       all.some(({ onRollout }) => onRollout === 'Fail'),
     );
     if (result.ok) {
       return result;
     }
-    const parameters = parametersFingerprint(spec, namespaceOfPolicyId(request.id), objects);
+    const blocking = namesOf([...comparison.newly, ...comparison.unknown]);
+    const parameters = parametersFingerprint(spec, namespaceOfPolicyId(request.id), objects, blocking);
     return parameters === undefined ? result : { ...result, parameters };
   }
 

@@ -5,6 +5,7 @@ import type { RevisionReport } from '../../control/index.ts';
 import { type WatchedChange, WatchedObjects } from '../../evaluation/index.ts';
 import type { WaitingRevision } from '../policies/wanted-policy.ts';
 import { ParameterWaits } from './parameter-waits.ts';
+import { namespacesOfFingerprint, parametersFingerprint } from './parameters-fingerprint.ts';
 
 const PROFILE = { apiVersion: 'example.com/v1', kind: 'Profile' };
 const WAITING: WaitingRevision = {
@@ -56,6 +57,17 @@ describe('a revision that waits for other parameters', () => {
     assert.partialDeepStrictEqual(first, { name: 'kw.cap.p-2', uid: 'u', state: 'Failed', policy: 'kw.cap.p' });
     assert.notEqual(second?.parameters, first?.parameters);
     assert.deepEqual(third, first);
+  });
+
+  it('is reported with the parameters of the namespaces that were refused', async () => {
+    const tried = parametersFingerprint(WAITING.snapshot, undefined, [], ['b']) ?? '';
+    want({ ...WAITING, tried });
+    put('{}', true);
+    await reported(1);
+    assert.deepEqual(namespacesOfFingerprint(reports[0]?.[0]?.parameters), ['b']);
+    put('[]');
+    await sleep(5);
+    assert.equal(reports.length, 1);
   });
 
   it('is reported no more when it serves', async () => {

@@ -6,7 +6,7 @@ import { namespaceOfPolicyId } from '../../resources/index.ts';
 import type { WaitingRevision, WantedChanges } from '../policies/wanted-policy.ts';
 import { CHECK_DELAY_MS } from './parameter-checks.ts';
 import { specNeeds } from './parameter-needs.ts';
-import { parametersFingerprint } from './parameters-fingerprint.ts';
+import { namespacesOfFingerprint, parametersFingerprint } from './parameters-fingerprint.ts';
 
 export interface ParameterWaitsOptions {
   /** All watched objects. */
@@ -79,13 +79,13 @@ export class ParameterWaits {
   /** Nothing before the parameters are known. */
   #reportOf(
     policy: string,
-    { name, uid, revision, snapshot }: WaitingRevision,
+    { name, uid, revision, snapshot, tried }: WaitingRevision,
     objects: readonly WatchedChange[],
   ): readonly RevisionReport[] {
     const { kinds, readsNamespaces } = specNeeds(snapshot);
     const needed = [...kinds, ...(readsNamespaces ? [{ apiVersion: 'v1', kind: 'Namespace' }] : [])];
     const parameters = needed.every((kind) => this.#listed.has(kindText(kind)))
-      ? parametersFingerprint(snapshot, namespaceOfPolicyId(policy), objects)
+      ? parametersFingerprint(snapshot, namespaceOfPolicyId(policy), objects, namespacesOfFingerprint(tried))
       : undefined;
     const state = { state: 'Failed', reason: INVALID_PARAMETERS } as const;
     return parameters === undefined ? [] : [{ name, uid, policy, revision, ...state, parameters }];

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { WatchedChange, WatchedObject } from '../../evaluation/index.ts';
-import { parametersFingerprint } from './parameters-fingerprint.ts';
+import { MAX_PARAMETERS_FINGERPRINT } from '../../resources/index.ts';
+import { namespacesOfFingerprint, parametersFingerprint } from './parameters-fingerprint.ts';
 
 const UID = 'example.com/uid';
 const ofNamespaces = (...objects: readonly WatchedObject[]): WatchedChange => ({
@@ -84,6 +85,49 @@ describe('the fingerprint of parameters', () => {
       parametersFingerprint(BY_OBJECT, 'b', objects('{}')),
       parametersFingerprint(BY_OBJECT, 'b', objects('[]')),
     );
+  });
+
+  it('is that of the refused namespaces, which it names', () => {
+    const annotated = (...uids: readonly string[]): WatchedChange[] => [
+      ofNamespaces(...['a', 'b', 'c'].map((name, index) => namespace(name, uids[index] ?? null))),
+    ];
+    const profiles = (...texts: readonly string[]): WatchedChange[] => [
+      ofProfiles(
+        ...['a', 'b', 'c'].map((name, index): WatchedObject => [
+          { namespace: name, name: 'profile' },
+          texts[index] ?? '{}',
+        ]),
+      ),
+    ];
+    for (const [spec, objects] of [
+      [BY_ANNOTATION, annotated],
+      [BY_OBJECT, profiles],
+    ] as const) {
+      const of = (...values: readonly string[]): string | undefined =>
+        parametersFingerprint(spec, undefined, objects(...values), ['c', 'a']);
+      const one = of('1', '1', '1');
+      assert.deepEqual(namespacesOfFingerprint(one), ['a', 'c']);
+      assert.equal(of('1', '2', '1'), one);
+      assert.notEqual(of('1', '1', '2'), one);
+    }
+  });
+
+  it('is that of an object for the requests of all namespaces, whichever are refused', () => {
+    const resource = { ...BY_OBJECT.parameters.from.resource, namespace: 'shared' };
+    const spec = { parameters: { ...BY_OBJECT.parameters, from: { resource } } };
+    const of = (text: string): string | undefined =>
+      parametersFingerprint(spec, undefined, [ofProfiles([{ namespace: 'shared', name: 'profile' }, text])], ['a']);
+    assert.notEqual(of('{}'), of('[]'));
+  });
+
+  it('fits its field, and is that of all namespaces where many are refused', () => {
+    const names = Array.from({ length: 33 }, (_, index) => `n${index}`.padEnd(63, 'x'));
+    const objects = [ofNamespaces(namespace('other', '1'))];
+    const few = parametersFingerprint(BY_ANNOTATION, undefined, objects, names.slice(1)) ?? '';
+    assert.ok(few.length <= MAX_PARAMETERS_FINGERPRINT && few.length > 2_000);
+    const many = parametersFingerprint(BY_ANNOTATION, undefined, objects, names);
+    assert.equal(namespacesOfFingerprint(many), undefined);
+    assert.notEqual(many, parametersFingerprint(BY_ANNOTATION, undefined, [ofNamespaces()], names));
   });
 
   it('is that of all members of a group', () => {

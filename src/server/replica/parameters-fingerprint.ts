@@ -5,47 +5,74 @@ import { isJsonObject, type JsonObject, own, parseJson, textOf, textsOf } from '
 import { MAX_TRIED } from './existing-parameters.ts';
 import { mayReadNamespace, objectIn, specParameters } from './parameter-needs.ts';
 
+/** Namespaces that a fingerprint names at most, so that it fits its field; beyond, those of all namespaces count. */
+const MAX_NAMED = 32;
+
 /**
  * The fingerprint of the parameters of a policy, or of the members of a group; undefined where annotations that it needs are not
  * known. Equal for the same parameters whether they were listed or watched.
  * @param spec of the policy, not validated
  * @param namespace of the policy, if it has one: only its own parameters count
+ * @param refused the namespaces whose parameters alone count, so that others change without an effect. Default: all. The
+ *   fingerprint names them
  */
 export function parametersFingerprint(
   spec: unknown,
   namespace: string | undefined,
   changes: readonly WatchedChange[],
+  refused?: readonly string[],
 ): string | undefined {
+  const named = refused !== undefined && refused.length <= MAX_NAMED ? refused.toSorted() : undefined;
+  const entries = entriesOf(spec, namespace, changes, named);
+  const digest = entries && hash('sha256', JSON.stringify(entries));
+  return named === undefined || digest === undefined ? digest : `${digest} ${named.join(',')}`;
+}
+
+/** The namespaces whose parameters alone count in a fingerprint; undefined: all. */
+export function namespacesOfFingerprint(fingerprint: string | undefined): readonly string[] | undefined {
+  return fingerprint?.split(' ')[1]?.split(',');
+}
+
+function entriesOf(
+  spec: unknown,
+  namespace: string | undefined,
+  changes: readonly WatchedChange[],
+  named: readonly string[] | undefined,
+): readonly string[] | undefined {
+  const counts = (name = ''): boolean => named === undefined || named.includes(name);
   const entries: string[] = [];
   for (const parameters of specParameters(spec)) {
     const from = objectIn(parameters, 'from');
     const resource = own(from, 'resource');
     if (isJsonObject(resource)) {
-      entries.push(...objectEntries(resource, namespace, changes));
+      entries.push(...objectEntries(resource, namespace, changes, counts));
     }
     const keys = own(from, 'namespace');
     if (isJsonObject(keys) || mayReadNamespace(parameters)) {
-      const ofNamespaces = namespaceEntries(parameters, keys, namespace, changes);
+      const ofNamespaces = namespaceEntries(parameters, keys, namespace, changes, counts);
       if (ofNamespaces === undefined) {
         return undefined;
       }
       entries.push(...ofNamespaces);
     }
   }
-  return hash('sha256', JSON.stringify(entries));
+  return entries;
 }
 
 function objectEntries(
   resource: JsonObject,
   policyNamespace: string | undefined,
   changes: readonly WatchedChange[],
+  counts: (namespace?: string) => boolean,
 ): readonly string[] {
   const [apiVersion, kind, name] = ['apiVersion', 'kind', 'name'].map((field) => textOf(own(resource, field)));
   const within = textOf(own(resource, 'namespace')) || policyNamespace;
   const objects = objectsOf(changes, apiVersion, kind).filter(
     ([key]) => key.name === name && (within === undefined || key.namespace === within),
   );
-  return inOrder(objects).map(([key, text, failure]) =>
+  // One object of a named namespace is for the requests of all.
+  const read = inOrder(objects).filter(([key]) => within !== undefined || counts(key.namespace));
+  return read.map(([key, text, failure]) =>
     JSON.stringify([key.namespace, name, text ?? (failure?.state === 'unreadable' ? failure.reason : '')]),
   );
 }
@@ -56,6 +83,7 @@ function namespaceEntries(
   keys: unknown,
   policyNamespace: string | undefined,
   changes: readonly WatchedChange[],
+  counts: (namespace: string) => boolean,
 ): readonly string[] | undefined {
   const [annotations, labels] = ['annotations', 'labels'].map((field) =>
     isJsonObject(keys) ? textsOf(own(keys, field)) : [],
@@ -69,8 +97,8 @@ function namespaceEntries(
       return undefined;
     }
     const values = [valuesOf(has, annotations), valuesOf(objectIn(metadata, 'labels'), labels)];
-    const counts = needsLabels || values.some((one) => one.length > 0);
-    if (counts && (policyNamespace === undefined || policyNamespace === name)) {
+    const isRead = needsLabels || values.some((one) => one.length > 0);
+    if (isRead && counts(name) && (policyNamespace === undefined || policyNamespace === name)) {
       entries.push(JSON.stringify([name, values, needsLabels ? objectIn(metadata, 'labels') : '']));
     }
   }

@@ -66,9 +66,11 @@ function isWaiting({ status }: PolicyRevision): boolean {
   return status?.state === 'Failed' && status.reason === INVALID_PARAMETERS;
 }
 
-function waitingRevision({ metadata, spec }: PolicyRevision): WaitingRevision {
+function waitingRevision({ metadata, spec, status }: PolicyRevision): WaitingRevision {
   const { name = '', uid = '' } = metadata;
-  return { name, uid, revision: spec.revision, snapshot: spec.snapshot };
+  const tried: unknown = status?.triedParameters;
+  const { revision, snapshot } = spec;
+  return { name, uid, revision, snapshot, ...(typeof tried === 'string' ? { tried } : {}) };
 }
 
 /** Whether a revision served until the newest one failed, and its failurePolicy answers since. */
