@@ -276,6 +276,70 @@ describe('JSON from outside', () => {
   });
 });
 
+describe('files and YAML from outside', () => {
+  /** What reads files, with the names that imports give them. */
+  const READS = /\b(?:readFile|readFileSync|createReadStream|open|openSync|openAsBlob|readv?Sync|readLines)\b/;
+  const production = globSync('**/*.ts', { cwd: source })
+    .filter(isProduction)
+    .map((file) => ({ file, text: withoutComments(readFileSync(join(source, file), 'utf8')) }));
+
+  const readsFiles = (text: string): boolean =>
+    [...text.matchAll(/^import ([^;]*?) from '(?:node:)?fs(?:\/promises)?';/gm)].some(
+      ([, names = '']) => READS.test(names) || !names.includes('{'),
+    ) || /import\(['"](?:node:)?fs/.test(text);
+
+  /** All others read by src/files, which refuses pipes and devices, and has a limit of bytes. */
+  const OWN_FILES: Readonly<Record<string, string>> = {
+    'files/read-file.ts': 'is that reader',
+    'files/kept-file.ts': 'state of this process',
+    'apiserver/embedded/store/sqlite-journal.ts': 'creates the journal of the embedded cluster',
+    'apiserver/gateway/protobuf/message-data.ts': 'a file of the package',
+    'cli/governance/dryrun/dryrun.ts': 'opens a log that it writes',
+    'cli/package-version.ts': 'a file of the package',
+    'cli/install/install-flags.ts': 'a file of the package',
+    'cli/start/data-folder.ts': 'files that it wrote itself',
+    'cli/start/local-cluster.ts': 'certificates that it wrote itself',
+    'cli/start/start-with-cluster.ts': 'certificates that it wrote itself',
+    'control/local-certificates.ts': 'certificates that it wrote itself',
+    'engine/network-policy/builtin-catalogue.ts': 'files of the package',
+    'evaluation/loading/loading-record.ts': 'state of this process',
+    'evaluation/loading/quarantine.ts': 'state of this process',
+    'modules/builtin-module.ts': 'a file of the package',
+    'modules/module-cache.ts': 'the cache, whose files are named by digests of their content',
+    'modules/module-copies.ts': 'the copies, whose files are named by digests of their content',
+    'modules/modules-in-use.ts': 'state of this process',
+    'modules/oci/bundle.ts': 'opens a tarball that it writes',
+    'resources/kubernetes/openapi-data.ts': 'a file of the package',
+    'threads/processor-time.ts': 'files of the kernel',
+    'wasm/trial-process.ts': 'standard input, which its parent writes',
+  };
+
+  it('are read by one reader, but for files of the product itself', () => {
+    const readers = production.filter(({ text }) => readsFiles(text)).map(({ file }) => file.replaceAll(sep, '/'));
+    assert.deepEqual(readers.toSorted(), Object.keys(OWN_FILES).toSorted());
+  });
+
+  it('are parsed by one parser, but for what a sandboxed policy parses', () => {
+    const parsers = production
+      .filter(({ text }) => /import \{[^}]*\b(?:load|loadAll|parseEvents)\b[^}]*\} from 'js-yaml'/.test(text))
+      .map(({ file }) => file.replaceAll(sep, '/'));
+    assert.deepEqual(parsers.toSorted(), ['values/yaml/yaml-text.ts', 'wasm/opa/yaml.ts']);
+  });
+
+  it('are noticed in whichever way they are read', () => {
+    for (const text of [
+      "import { readFile } from 'node:fs/promises';",
+      "import {\n  stat,\n  readFileSync as read,\n} from 'node:fs';",
+      "import * as fs from 'node:fs';",
+      "import fs from 'fs/promises';",
+      "const { open } = await import('node:fs/promises');",
+    ]) {
+      assert.ok(readsFiles(text), text);
+    }
+    assert.ok(!readsFiles("import { stat } from 'node:fs/promises';"));
+  });
+});
+
 describe('a static field that constructs its own class', () => {
   /** A private member, to the end of its line or of its body. */
   const PRIVATE = /^ {2}(?:readonly |async |get |set |\*)*#\w+(?:.*\{\n[^]*?^ {2}\}|.*)/gm;

@@ -1,15 +1,15 @@
 // JSON and YAML documents that are named on the command line: a file, or `-` for standard input.
-import { createReadStream } from 'node:fs';
 import { extname } from 'node:path';
-import { parseYaml, type YamlDialect, YamlSyntaxError } from '../values/yaml/index.ts';
-import { errorText, parseExactJson, parseJson, textPosition } from '../values/index.ts';
-import { CliError, fileProblem } from './errors.ts';
+import { FileError, fileProblem, MAX_FILE_BYTES, readWholeFile, readWholeStream } from '../files/index.ts';
+import { parseYaml, type YamlDialect, YamlLimitError, YamlSyntaxError } from '../values/yaml/index.ts';
+import { errorText, isNestedDeeper, parseExactJson, parseJson, textPosition } from '../values/index.ts';
+import { CliError } from './errors.ts';
 import { oneLine } from './table.ts';
 
 /** Names standard input in place of a file. */
 export const STANDARD_INPUT = '-';
-/** Above the limits of reviews (7 MiB) and policies files (16 MiB). */
-const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024;
+/** Deepest nesting of JSON, as of reviews: recursive code walks it later. */
+const MAX_JSON_DEPTH = 1_000;
 
 export interface Document {
   /** The name for messages. */
@@ -26,28 +26,26 @@ export interface Document {
  */
 export async function readText(path: string): Promise<string> {
   const name = documentName(path);
-  const chunks: Buffer[] = [];
-  let bytes = 0;
   try {
-    for await (const chunk of path === STANDARD_INPUT ? process.stdin : createReadStream(path)) {
-      const buffer = chunk as Buffer;
-      bytes += buffer.length;
-      if (bytes > MAX_DOCUMENT_BYTES) {
-        throw new CliError(`${name} is too large: expected at most ${MAX_DOCUMENT_BYTES} bytes`);
-      }
-      chunks.push(buffer);
-    }
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
+    const bytes = await (path === STANDARD_INPUT
+      ? readWholeStream(process.stdin, MAX_FILE_BYTES)
+      : readWholeFile(path));
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
-    if (error instanceof CliError) {
-      throw error;
-    }
-    if (error instanceof TypeError) {
-      throw new CliError(`${name} is not text: expected UTF-8`, { cause: error });
-    }
-    const hint = 'Check the path; "-" stands for standard input.';
-    throw new CliError(`${name} cannot be read: ${fileProblem(error)}`, { cause: error, hint });
+    throw unreadable(name, error);
   }
+}
+
+function unreadable(name: string, error: unknown): CliError {
+  if (error instanceof FileError && error.code === 'file-too-large') {
+    const hint = 'Split it into several files, or name the right one.';
+    return new CliError(`${name} is too large: expected at most ${MAX_FILE_BYTES} bytes`, { cause: error, hint });
+  }
+  if (error instanceof TypeError) {
+    return new CliError(`${name} is not text: expected UTF-8`, { cause: error });
+  }
+  const hint = 'Check the path; "-" stands for standard input.';
+  return new CliError(`${name} cannot be read: ${fileProblem(error)}`, { cause: error, hint });
 }
 
 /**
@@ -70,9 +68,11 @@ export function parseDocument(text: string, name: string, dialect: YamlDialect =
 /** All documents of a text. @throws CliError as {@link readDocument} does */
 export function parseDocuments(text: string, name: string, dialect: YamlDialect = 'kubernetes'): readonly Document[] {
   try {
-    const value = dialect === 'kubernetes-exact' ? parseExactJson(text) : parseJson(text);
-    return [{ name, text, isJson: true, value }];
+    return [{ name, text, isJson: true, value: shallowJson(text, name, dialect) }];
   } catch (error) {
+    if (error instanceof CliError) {
+      throw error;
+    }
     // A YAML flow mapping may begin with a bracket too, but JSON is more likely, and gives the better message.
     if (extname(name) === '.json' || (/^\s*[{[]/.test(text) && !isYaml(text, dialect))) {
       throw notJson(text, name, error);
@@ -81,9 +81,17 @@ export function parseDocuments(text: string, name: string, dialect: YamlDialect 
   try {
     return parseYaml(text, dialect).map((value) => ({ name, text, isJson: false, value }));
   } catch (error) {
-    const offset = error instanceof YamlSyntaxError ? error.offset : 0;
-    throw malformed(text, name, offset, 'JSON or YAML', errorText(error));
+    throw malformedYaml(text, name, error, 'JSON or YAML');
   }
+}
+
+/** @throws CliError when values are nested too deep, SyntaxError when the text is not JSON */
+function shallowJson(text: string, name: string, dialect: YamlDialect): unknown {
+  const value = dialect === 'kubernetes-exact' ? parseExactJson(text) : parseJson(text);
+  if (isNestedDeeper(text, MAX_JSON_DEPTH)) {
+    throw new CliError(`${name} is nested too deep: expected at most ${MAX_JSON_DEPTH} levels`);
+  }
+  return value;
 }
 
 /**
@@ -92,9 +100,9 @@ export function parseDocuments(text: string, name: string, dialect: YamlDialect 
  */
 export function parseJsonArgument(text: string, name: string): unknown {
   try {
-    return parseJson(text);
+    return shallowJson(text, name, 'kubernetes');
   } catch (error) {
-    throw notJson(text, name, error);
+    throw error instanceof CliError ? error : notJson(text, name, error);
   }
 }
 
@@ -115,32 +123,28 @@ function notJson(text: string, name: string, error: unknown): CliError {
   const message = errorText(error);
   const at = /position (\d+)/.exec(message)?.[1];
   const [reason = message] = message.split(/ in JSON| is not valid JSON|, "|, \.\.\./);
-  return malformed(
-    text,
-    name,
-    at === undefined ? text.trimEnd().length : Number(at),
-    'JSON',
-    text === '' ? 'it is empty' : reason,
-  );
+  const offset = at === undefined ? text.trimEnd().length : Number(at);
+  return placedError(text, name, offset, `is not JSON: ${text === '' ? 'it is empty' : reason}`);
 }
 
 /** The error about a text of manifests, with its place; a `.json` file is expected to be JSON. */
 export function malformedManifests(text: string, name: string, error: YamlSyntaxError, hint?: string): CliError {
   const expected = extname(name) === '.json' ? 'JSON' : 'YAML';
-  const options = { cause: error, ...(hint === undefined ? {} : { hint }) };
-  return malformed(text, name, error.offset, expected, oneLine(error.message), options);
+  return malformedYaml(text, name, error, expected, { cause: error, ...(hint === undefined ? {} : { hint }) });
 }
 
-function malformed(
-  text: string,
-  name: string,
-  offset: number,
-  expected: string,
-  reason: string,
-  options: ConstructorParameters<typeof CliError>[1] = {},
-): CliError {
+type ErrorOptions = ConstructorParameters<typeof CliError>[1];
+
+function malformedYaml(text: string, name: string, error: unknown, expected: string, options?: ErrorOptions): CliError {
+  const offset = error instanceof YamlSyntaxError ? error.offset : 0;
+  const reason = oneLine(errorText(error));
+  const problem = error instanceof YamlLimitError ? reason : `is not ${expected}: ${reason}`;
+  return placedError(text, name, offset, problem, options);
+}
+
+function placedError(text: string, name: string, offset: number, problem: string, options?: ErrorOptions): CliError {
   const { line, column, excerpt } = textPosition(text, offset);
-  return new CliError(`${name}:${line}:${column} is not ${expected}: ${reason}\n${indented(excerpt)}`, options);
+  return new CliError(`${name}:${line}:${column} ${problem}\n${indented(excerpt)}`, options);
 }
 
 function indented(text: string): string {

@@ -1,5 +1,4 @@
 // Errors and exit codes of all commands; see docs/cli.md.
-import { errorText } from '../values/index.ts';
 
 export const EXIT = {
   /** Success; for `run`: a verdict was printed, allowed or denied. */
@@ -28,26 +27,4 @@ export class CliError extends Error {
 /** The error for wrong arguments or flags. */
 export function usageError(message: string, hint?: string): CliError {
   return new CliError(message, { exitCode: EXIT.usage, ...(hint === undefined ? {} : { hint }) });
-}
-
-/** The cause of a failed file operation, in words. */
-export function fileProblem(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  switch (code) {
-    case 'ENOENT':
-      return 'there is no such file or folder';
-    case 'EISDIR':
-      return 'it is a folder';
-    case 'ENOTDIR':
-      return 'part of the path is not a folder';
-    case 'EACCES':
-    case 'EPERM':
-      return 'permission denied';
-    case 'EROFS':
-      return 'the file system is read-only';
-    case 'ENOSPC':
-      return 'no space is left';
-    default:
-      return errorText(error);
-  }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { rename, rm, writeFile } from 'node:fs/promises';
-import { CliError, fileProblem } from './errors.ts';
+import { fileProblem } from '../files/index.ts';
+import { CliError } from './errors.ts';
 
 /** Replaces a file atomically. */
 export async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {

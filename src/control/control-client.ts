@@ -1,9 +1,9 @@
 // Client of control ports: HTTPS with certificates on both sides.
-import { readFileSync } from 'node:fs';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import type { RequestOptions } from 'node:https';
 import { isIP } from 'node:net';
+import { readWholeFileSync } from '../files/index.ts';
 import { CONTROL_NAME } from './replica-protocol.ts';
 import type { ControlTls } from './control-tls.ts';
 
@@ -112,7 +112,7 @@ export class ControlClient {
   #options({ host, port }: ControlAddress, path: string): RequestOptions {
     const { certFile, keyFile, caFile } = this.#tls;
     // Read synchronously, one after the other: this process replaces certificate and key together, and they must match.
-    const [cert, key, ca] = [certFile, keyFile, caFile].map((file) => readFileSync(file));
+    const [cert, key, ca] = [certFile, keyFile, caFile].map((file) => readWholeFileSync(file));
     return {
       host,
       port,

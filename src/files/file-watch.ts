@@ -1,9 +1,10 @@
 // Watches the contents of files (policies.yml, certificates), however they change: rewritten in place, replaced by
 // rename, or behind a chain of symbolic links, as Kubernetes updates ConfigMaps and Secrets.
 import { type FSWatcher, watch } from 'node:fs';
-import { readFile, realpath } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { dirname } from 'node:path';
+import { readWholeFile } from './read-file.ts';
 
 /** Delay of a read after a notification: editors and the kubelet make several changes in a row. Milliseconds. */
 const SETTLE_MS = 20;
@@ -98,7 +99,7 @@ export class FileWatch {
   }
 
   #contents(paths: readonly string[]): Promise<Contents> {
-    return this.#reading(Promise.all(paths.map((path) => readFile(path))));
+    return this.#reading(Promise.all(paths.map((path) => readWholeFile(path))));
   }
 
   /** When the listener gets a failure, files that are back are reported even if unchanged. */

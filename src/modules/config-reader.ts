@@ -1,9 +1,9 @@
-import { CORE_SCHEMA, loadAll, YAMLException } from 'js-yaml';
-
+import { textPosition } from '../values/index.ts';
+import { parseYaml, YamlPositions, YamlSyntaxError } from '../values/yaml/index.ts';
 import { ModuleError, type ModuleErrorCode } from './errors.ts';
-import { yamlPosition } from './yaml-position.ts';
-import type { ValuePath } from './yaml-position.ts';
 
+/** Keys and indexes from the root of a document to a value. */
+export type ValuePath = readonly (string | number)[];
 export type Mapping = Readonly<Record<string, unknown>>;
 
 interface ConfigText {
@@ -30,18 +30,25 @@ export class ConfigReader {
 
   /** The only document of the text; undefined if it is empty. */
   document(): unknown {
+    const { fileName, code } = this.#config;
+    const [document, ...more] = this.#documents();
+    if (more.length > 0) {
+      throw new ModuleError(code, `${fileName}: not valid YAML: expected one document, got several`);
+    }
+    return document;
+  }
+
+  #documents(): unknown[] {
     const { text, fileName, code } = this.#config;
     try {
-      const [document, ...more] = loadAll(text, { schema: CORE_SCHEMA });
-      if (more.length > 0) {
-        throw new YAMLException('expected one document, got several');
-      }
-      return document;
+      return parseYaml(text, 'core');
     } catch (error) {
-      const mark = error instanceof YAMLException ? error.mark : undefined;
-      const reason = error instanceof YAMLException ? error.reason : String(error);
-      const at = mark === undefined ? '' : `:${mark.line + 1}:${mark.column + 1}`;
-      throw new ModuleError(code, `${fileName}${at}: not valid YAML: ${reason}`, { cause: error });
+      if (!(error instanceof YamlSyntaxError)) {
+        throw error;
+      }
+      const { line, column } = textPosition(text, error.offset);
+      const message = `${fileName}:${line}:${column}: not valid YAML: ${error.message}`;
+      throw new ModuleError(code, message, { cause: error });
     }
   }
 
@@ -89,7 +96,7 @@ export class ConfigReader {
 /** `:line:column`; empty for JSON that is not YAML as well. */
 function positionIn(text: string, path: ValuePath): string {
   try {
-    const { line, column } = yamlPosition(text, path);
+    const { line, column } = textPosition(text, new YamlPositions(text).offsetOf(path));
     return `:${line}:${column}`;
   } catch {
     return '';

@@ -1,7 +1,6 @@
-import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 
+import { FileError, openFile } from '../files/index.ts';
 import { ModuleError, systemCode } from './errors.ts';
 import type { FileReference } from './module-reference.ts';
 import { assertModulePreamble, SNIFF_BYTES } from './wasm-bytes.ts';
@@ -12,9 +11,8 @@ import { assertModulePreamble, SNIFF_BYTES } from './wasm-bytes.ts';
  */
 export async function readModuleFile(reference: FileReference, maxBytes: number): Promise<Uint8Array> {
   try {
-    // Without O_NONBLOCK, opening a FIFO waits until something writes to it.
-    await using file = await open(reference.path, constants.O_RDONLY | constants.O_NONBLOCK);
-    const bytes = await readRegularFile(file, reference, maxBytes);
+    await using file = await openFile(reference.path);
+    const bytes = await readModule(file, reference, maxBytes);
     assertModulePreamble(bytes.subarray(0, SNIFF_BYTES), reference.path);
     return bytes;
   } catch (error) {
@@ -22,12 +20,8 @@ export async function readModuleFile(reference: FileReference, maxBytes: number)
   }
 }
 
-async function readRegularFile(file: FileHandle, reference: FileReference, maxBytes: number): Promise<Uint8Array> {
+async function readModule(file: FileHandle, reference: FileReference, maxBytes: number): Promise<Uint8Array> {
   const status = await file.stat();
-  if (!status.isFile()) {
-    const what = status.isDirectory() ? 'a folder' : 'a device, pipe or socket';
-    throw new ModuleError('file-unreadable', `${reference.path} is not a module: expected a regular file, got ${what}`);
-  }
   if (status.size > maxBytes) {
     throw new ModuleError(
       'module-too-large',
@@ -48,6 +42,9 @@ async function readRegularFile(file: FileHandle, reference: FileReference, maxBy
 }
 
 function unreadable(reference: FileReference, error: unknown): ModuleError {
+  if (error instanceof FileError) {
+    return new ModuleError('file-unreadable', `${reference.path} is not a module: ${error.message}`, { cause: error });
+  }
   const code = systemCode(error) ?? 'unknown error';
   const advice = code === 'ENOENT' ? 'there is no such file: check the path' : `${code}: check the permissions`;
   return new ModuleError('file-unreadable', `${reference.path} cannot be read, ${advice}`, { cause: error });

@@ -1,9 +1,9 @@
 // Replicas of a policy server fetch pinned modules from each other, so that the source serves each module once, and replicas
 // that cannot reach the source get it too.
-import { readFile } from 'node:fs/promises';
 import { request as httpsRequest } from 'node:https';
 import type { RequestOptions } from 'node:https';
 import type { IncomingMessage } from 'node:http';
+import { readWholeFile } from '../files/index.ts';
 import { type Digest, digestOf } from './digest.ts';
 import { announcedLength, type ReserveMemory } from './http/http-transfer.ts';
 
@@ -73,7 +73,9 @@ export async function fetchFromPeers(
   }
   let tls: Pick<RequestOptions, 'cert' | 'key' | 'ca' | 'servername'>;
   try {
-    const [cert, key, ca] = await Promise.all([source.certFile, source.keyFile, source.caFile].map((f) => readFile(f)));
+    const [cert, key, ca] = await Promise.all(
+      [source.certFile, source.keyFile, source.caFile].map((f) => readWholeFile(f)),
+    );
     tls = { cert, key, ca, servername: source.serverName };
   } catch {
     return { bytes: undefined, detail: 'other replicas could not be tried: the control certificate cannot be read' };

@@ -68,7 +68,7 @@ tenant_hosts: [Modules.test, "10.0.0.5:8443"]
     ['mirrors: {ghcr.io: [file://m]}\n', /expected https:\/\/host/],
     ['mirrors: {a/b: []}\n', /expected a host name/],
     [`mirrors: {h: [${Array.from({ length: 9 }, (_, i) => `"https://m${i}"`).join()}]}\n`, /at most 8 mirrors, got 9/],
-    ['insecure_sources: [a\n', /^s\.yml:2:1: not valid YAML/],
+    ['insecure_sources: [a\n', /^s\.yml:1:21: not valid YAML/],
     ['a: 1\na: 2\n', /^s\.yml:2:1: not valid YAML: .*duplicate/],
     ['{}\n---\n{}\n', /one document/],
     ['- a\n', /^s\.yml:1:1: expected a mapping, got a list/],

@@ -1,11 +1,10 @@
 import { X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 
-import { ConfigReader, isAbsent, type Mapping, show } from './config-reader.ts';
+import { readWholeFile } from '../files/index.ts';
+import { ConfigReader, isAbsent, type Mapping, show, type ValuePath } from './config-reader.ts';
 import { ModuleError, systemCode } from './errors.ts';
 import { tenantModuleProblem } from './tenant-modules.ts';
-import type { ValuePath } from './yaml-position.ts';
 
 /** A certificate authority: a file (PEM or DER) that is read for every fetch, or PEM text. */
 type SourceAuthority =
@@ -100,7 +99,7 @@ async function certificateText(authority: SourceAuthority): Promise<string> {
     return authority.data;
   }
   try {
-    const bytes = await readFile(authority.path);
+    const bytes = await readWholeFile(authority.path);
     return bytes.includes('-----BEGIN CERTIFICATE-----')
       ? bytes.toString('latin1')
       : new X509Certificate(bytes).toString();

@@ -3,7 +3,7 @@ import { createPublicKey, X509Certificate } from 'node:crypto';
 import { isJsonObject, type JsonObject, parseJson } from '../values/index.ts';
 import { ConfigReader, isAbsent, type Mapping } from './config-reader.ts';
 import { ModuleError } from './errors.ts';
-import type { ValuePath } from './yaml-position.ts';
+import type { ValuePath } from './config-reader.ts';
 
 /** The certificate authorities and logs that keyless signatures are verified with. Plain data. */
 export interface TrustRoot {

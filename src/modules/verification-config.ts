@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 
 import { ConfigReader, isAbsent, type Mapping, show } from './config-reader.ts';
-import type { ValuePath } from './yaml-position.ts';
+import type { ValuePath } from './config-reader.ts';
 
 /** Annotations that a signature must have. */
 type Annotations = Readonly<Record<string, string>>;

@@ -40,11 +40,11 @@ describe('bodies', () => {
     }
   });
 
-  it('may be YAML, with the booleans of 1.1 and dates as text', () => {
+  it('may be YAML, with the booleans and octal numbers of 1.1, and dates as text', () => {
     assert.deepEqual(yaml('a: yes\nb: 2026-01-01\nc: 012\nd: ~\ne: 1e3\n'), {
       a: true,
       b: '2026-01-01',
-      c: 12,
+      c: 10,
       d: null,
       e: 1000,
     });
@@ -56,7 +56,10 @@ describe('bodies', () => {
 
   it('multiply only within a budget', () => {
     const levels = Array.from({ length: 9 }, (_, i) => `l${i + 1}: &l${i + 1} [${`*l${i},`.repeat(9)}]`);
-    assert.throws(() => yaml(`l0: &l0 [x,x,x,x,x,x,x,x,x]\n${levels.join('\n')}`), /excessive aliasing/);
+    assert.throws(
+      () => yaml(`l0: &l0 [x,x,x,x,x,x,x,x,x]\n${levels.join('\n')}`),
+      /^BodySyntaxError: yaml: line 7: the aliases up to \*l5 stand for more than/,
+    );
     assert.throws(() => yaml('a: &a [*a]'), BodySyntaxError);
   });
 

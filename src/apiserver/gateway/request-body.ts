@@ -1,22 +1,10 @@
 // Request bodies: size limit, and decoding of JSON and YAML.
 import type { IncomingMessage } from 'node:http';
-import {
-  boolYaml11Tag,
-  floatCoreTag,
-  intCoreTag,
-  load,
-  mapTag,
-  mergeTag,
-  nullYaml11Tag,
-  Schema,
-  seqTag,
-  strTag,
-  YAMLException,
-} from 'js-yaml';
 import { ApiError } from '../../cluster/index.ts';
 import { isJsonObject } from '../../resources/index.ts';
 import type { JsonObject, JsonValue } from '../../resources/index.ts';
-import { errorText, isNestedDeeper, parseJson } from '../../values/index.ts';
+import { errorText, isNestedDeeper, parseJson, textPosition } from '../../values/index.ts';
+import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
 import { mediaRanges } from './negotiation.ts';
 import { ProtobufDecoder } from './protobuf/decode-object.ts';
 import { kubernetesMessages } from './protobuf/message-data.ts';
@@ -36,11 +24,6 @@ const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 
 /** Longest excerpt of a body in an error message. */
 const MAX_QUOTED_BYTES = 200;
-
-/** The YAML dialect of kubectl and API servers: booleans and nulls of YAML 1.1, and no dates. */
-function kubernetesSchema(): Schema {
-  return new Schema([strTag, seqTag, mapTag, nullYaml11Tag, boolYaml11Tag, intCoreTag, floatCoreTag, mergeTag]);
-}
 
 /**
  * Reads the whole body.
@@ -208,20 +191,28 @@ function tooDeep(): BodySyntaxError {
 }
 
 function decodeYaml(text: string): JsonValue {
-  let value: unknown;
-  try {
-    value = load(text, { schema: kubernetesSchema(), maxDepth: MAX_BODY_DEPTH });
-  } catch (error) {
-    const line = error instanceof YAMLException ? (error.mark?.line ?? 0) + 1 : 1;
-    const reason = error instanceof YAMLException ? error.reason : String(error);
-    throw new BodySyntaxError(`yaml: line ${line}: ${reason.slice(0, MAX_QUOTED_BYTES)}`, { cause: error });
+  const [value, ...others] = yamlDocuments(text);
+  if (others.length > 0) {
+    throw new BodySyntaxError('yaml: expected a single document in the body');
   }
   return jsonValueOf(value);
 }
 
+function yamlDocuments(text: string): unknown[] {
+  try {
+    return parseYaml(text, 'kubernetes', MAX_BODY_DEPTH);
+  } catch (error) {
+    if (!(error instanceof YamlSyntaxError)) {
+      throw error;
+    }
+    const { line } = textPosition(text, error.offset);
+    throw new BodySyntaxError(`yaml: line ${line}: ${error.message.slice(0, MAX_QUOTED_BYTES)}`, { cause: error });
+  }
+}
+
 /**
  * Copies a parsed value to a JSON value: aliases are expanded, and unpaired surrogates replaced, as in Go's decoder. The
- * number of values is limited, because aliases can be cyclic or grow exponentially.
+ * number of values is limited to that of the largest JSON body, also when aliases are written out.
  */
 function jsonValueOf(value: unknown): JsonValue {
   let budget = MAX_YAML_VALUES;

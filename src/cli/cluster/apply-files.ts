@@ -1,7 +1,8 @@
 import { readdirSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { isJsonObject, type KubernetesObject } from '../../resources/index.ts';
-import { CliError, fileProblem, usageError } from '../errors.ts';
+import { fileProblem } from '../../files/index.ts';
+import { CliError, usageError } from '../errors.ts';
 import { documentName, readText } from '../document.ts';
 import { placedManifestsOf } from '../policy/manifests.ts';
 import type { PlacedManifest } from '../policy/placed-manifests.ts';

@@ -1,5 +1,5 @@
 // `portcullis controller`: rolls policies of a cluster out to its policy servers.
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
@@ -11,7 +11,8 @@ import { LeaderElector, RuntimeMetrics } from '../../runtime/index.ts';
 import type { ControlTls } from '../../control/index.ts';
 import { createLog } from '../../log/index.ts';
 import { connectionOf, controlTlsOf } from '../daemon-flags.ts';
-import { CliError, fileProblem } from '../errors.ts';
+import { fileProblem, readWholeFileSync } from '../../files/index.ts';
+import { CliError } from '../errors.ts';
 import { stopSignal } from '../signals.ts';
 import { assembleController, type WebhookOptions } from './assemble.ts';
 import {
@@ -188,7 +189,7 @@ function webhookTarget(flags: ControllerFlags): (policyServer: string) => Webhoo
 
 function readPem(file: string): string {
   try {
-    return readFileSync(file, 'utf8');
+    return readWholeFileSync(file).toString('utf8');
   } catch (error) {
     throw new CliError(`${file} cannot be read: ${fileProblem(error)}`, { cause: error });
   }

@@ -10,7 +10,8 @@ import {
   type Verdict,
 } from '../../engine/index.ts';
 import { type AdmissionResponse, verdictOf } from '../../evaluation/index.ts';
-import { CliError, EXIT, fileProblem } from '../errors.ts';
+import { fileProblem } from '../../files/index.ts';
+import { CliError, EXIT } from '../errors.ts';
 import { isVerdict, PolicyRunner } from './policy-runner.ts';
 import type { SessionCapabilities } from './session-capabilities.ts';
 import { type DataFormat, dataText } from '../output.ts';

@@ -1,6 +1,7 @@
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CliError, fileProblem } from '../errors.ts';
+import { fileProblem } from '../../files/index.ts';
+import { CliError } from '../errors.ts';
 
 /**
  * Writes files into a folder, which is created if it is missing. Returns their paths.

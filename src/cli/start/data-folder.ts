@@ -2,7 +2,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { errorText } from '../../values/index.ts';
-import { CliError, fileProblem } from '../errors.ts';
+import { fileProblem } from '../../files/index.ts';
+import { CliError } from '../errors.ts';
 import { pathFromHere } from './path-from-here.ts';
 
 /** The default data folder of `start`. */

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
-import { CliError, EXIT, fileProblem } from '../errors.ts';
+import { fileProblem } from '../../files/index.ts';
+import { CliError, EXIT } from '../errors.ts';
 import { filesBelow } from '../files-below.ts';
 import { TEST_FILE } from '../policy/manifests.ts';
 

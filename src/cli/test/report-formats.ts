@@ -1,7 +1,8 @@
 // The output formats of `portcullis test`.
 import { writeFile } from 'node:fs/promises';
 import { styleText } from 'node:util';
-import { CliError, EXIT, fileProblem } from '../errors.ts';
+import { fileProblem } from '../../files/index.ts';
+import { CliError, EXIT } from '../errors.ts';
 import { githubAnnotations } from '../problems/github-annotations.ts';
 import { sarifText } from '../problems/sarif.ts';
 import { terminalWidth } from '../table.ts';

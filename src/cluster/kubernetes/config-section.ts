@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { fileProblem, readWholeFile } from '../../files/index.ts';
 import { ClusterError } from '../errors.ts';
 import { isJsonObject } from '../../resources/index.ts';
 import type { JsonObject } from '../../resources/index.ts';
@@ -132,11 +132,11 @@ export class ConfigSection {
 
   async #read(key: string, path: string): Promise<string> {
     try {
-      return await readFile(path, 'utf8');
+      return (await readWholeFile(path)).toString('utf8');
     } catch (error) {
       throw this.wrong(
         key,
-        `a file that can be read, got ${path} (${codeOf(error)})`,
+        `a file that can be read, got ${path} (${fileProblem(error)})`,
         'create it, or correct the path',
         error,
       );
@@ -174,15 +174,4 @@ function shown(value: unknown): string {
     return 'a list';
   }
   return value === null ? 'nothing' : typeof value === 'object' ? 'a mapping' : `a ${typeof value}`;
-}
-
-/** An error code such as `ENOENT` in words. */
-export function codeOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-  const words: Record<string, string | undefined> = {
-    ENOENT: 'it does not exist',
-    EACCES: 'no permission to read it',
-    EISDIR: 'it is a folder',
-  };
-  return words[code] ?? code;
 }

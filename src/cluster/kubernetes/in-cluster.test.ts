@@ -28,7 +28,7 @@ describe('inClusterAccess', () => {
     await assert.rejects(inClusterAccess({ env: {}, folder: folder.path }), { code: 'kubeconfig-missing' });
     await assert.rejects(inClusterAccess({ env, folder: folder.path }), {
       code: 'credentials-failed',
-      message: /token.*it does not exist/,
+      message: /token.*there is no such file or folder/,
     });
     folder.write('token', ' \n');
     await assert.rejects(inClusterAccess({ env, folder: folder.path }), {

@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileProblem, readWholeFile } from '../../files/index.ts';
 import { ClusterError } from '../errors.ts';
-import { codeOf } from './config-section.ts';
 import type { Connection } from './connection.ts';
 import { CachedCredentials } from './cached-credentials.ts';
 import { bearerOfFile, TOKEN_FILE_MAX_AGE_MS } from './token-file.ts';
@@ -59,9 +58,9 @@ export async function inClusterAccess({
 
 async function mounted(path: string): Promise<string> {
   try {
-    return await readFile(path, 'utf8');
+    return (await readWholeFile(path)).toString('utf8');
   } catch (error) {
-    const text = `service account file ${path}: expected a file, got none (${codeOf(error)}); does the pod have automountServiceAccountToken: false?`;
+    const text = `service account file ${path}: expected a file, got none (${fileProblem(error)}); does the pod have automountServiceAccountToken: false?`;
     throw new ClusterError('credentials-failed', text, { cause: error });
   }
 }

@@ -1,13 +1,11 @@
 // The files of a kubeconfig, merged.
-import { readFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
-import { CORE_SCHEMA, load, YAMLException } from 'js-yaml';
+import { fileProblem, readWholeFile } from '../../files/index.ts';
+import { textPosition } from '../../values/index.ts';
+import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
 import { isJsonObject } from '../../resources/index.ts';
 import { ClusterError } from '../errors.ts';
-import { codeOf, ConfigSection } from './config-section.ts';
-
-/** Hundreds of clusters with their certificates take a few megabytes. */
-const MAX_KUBECONFIG_BYTES = 16 * 1024 ** 2;
+import { ConfigSection } from './config-section.ts';
 
 /** Merged files: the first entry of a name, and the first current context, win. */
 export interface Kubeconfig {
@@ -63,44 +61,22 @@ export async function readKubeconfigs(paths: readonly string[], allNeeded: boole
 }
 
 async function textOf(path: string, isNeeded: boolean): Promise<string | undefined> {
-  let bytes: Buffer;
   try {
-    bytes = await readFile(path);
+    return (await readWholeFile(path)).toString('utf8');
   } catch (error) {
     const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
     if (isMissing && !isNeeded) {
       return undefined;
     }
-    const message = `kubeconfig ${path}: expected a file that can be read, got none (${codeOf(error)}); correct its path`;
+    const message = `kubeconfig ${path}: expected a file that can be read, got none (${fileProblem(error)}); correct its path`;
     throw new ClusterError(isMissing ? 'kubeconfig-missing' : 'kubeconfig-invalid', message, { cause: error });
   }
-  if (bytes.length > MAX_KUBECONFIG_BYTES) {
-    const message = `kubeconfig ${path}: expected at most ${MAX_KUBECONFIG_BYTES} bytes, got ${bytes.length}; is this the right file?`;
-    throw new ClusterError('kubeconfig-invalid', message);
-  }
-  return bytes.toString('utf8');
 }
 
 function parse(file: string, text: string): ConfigSection {
-  let document: unknown;
-  try {
-    // kubectl treats an empty file as an empty configuration.
-    document = text.trim() === '' ? {} : load(text, { schema: CORE_SCHEMA, filename: file });
-  } catch (error) {
-    if (!(error instanceof YAMLException)) {
-      throw error;
-    }
-    const { mark, reason } = error;
-    const where = mark === undefined ? '' : ` line ${mark.line + 1}, column ${mark.column + 1}:`;
-    throw new ClusterError(
-      'kubeconfig-invalid',
-      `kubeconfig ${file}:${where} expected YAML, got an error: ${reason}; correct that line`,
-      {
-        cause: error,
-      },
-    );
-  }
-  if (!isJsonObject(document ?? {})) {
+  // kubectl treats an empty file as an empty configuration.
+  const [document, ...others] = documentsOf(file, text);
+  if (others.length > 0 || !isJsonObject(document ?? {})) {
     throw new ClusterError(
       'kubeconfig-invalid',
       `kubeconfig ${file}: expected a mapping with clusters, contexts and users, got something else; is this the right file?`,
@@ -116,6 +92,19 @@ function parse(file: string, text: string): ConfigSection {
     throw section.wrong('apiVersion', `v1, got ${JSON.stringify(version)}`, 'no other version is known');
   }
   return section;
+}
+
+function documentsOf(file: string, text: string): unknown[] {
+  try {
+    return parseYaml(text, 'core');
+  } catch (error) {
+    if (!(error instanceof YamlSyntaxError)) {
+      throw error;
+    }
+    const { line, column } = textPosition(text, error.offset);
+    const message = `kubeconfig ${file}: line ${line}, column ${column}: expected YAML, got an error: ${error.message}; correct that line`;
+    throw new ClusterError('kubeconfig-invalid', message, { cause: error });
+  }
 }
 
 function merged(files: readonly ConfigSection[], list: string, key: string): Map<string, ConfigSection> {

@@ -230,7 +230,7 @@ clusters:
     [
       'a missing file',
       config({ cluster: { 'certificate-authority': 'nothing.crt' } }),
-      /certificate-authority: expected a file that can be read, got .*nothing\.crt \(it does not exist\)/,
+      /certificate-authority: expected a file that can be read, got .*nothing\.crt \(there is no such file or folder\)/,
     ],
     [
       'a token with a line break',
@@ -296,7 +296,7 @@ clusters:
     const missing = join(folder.path, 'missing');
     await assert.rejects(loadKubeconfig({ paths: [missing], env: {} }), {
       code: 'kubeconfig-missing',
-      message: /it does not exist/,
+      message: /there is no such file or folder/,
     });
     await assert.rejects(loadKubeconfig({ env: { KUBECONFIG: missing } }), {
       code: 'kubeconfig-missing',

@@ -1,6 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { fileProblem, readWholeFile } from '../../files/index.ts';
 import { ClusterError } from '../errors.ts';
-import { codeOf } from './config-section.ts';
 
 /** Service account tokens are renewed long before they expire, so one read a minute is enough. Milliseconds. */
 export const TOKEN_FILE_MAX_AGE_MS = 60_000;
@@ -9,9 +8,9 @@ export const TOKEN_FILE_MAX_AGE_MS = 60_000;
 export async function bearerOfFile(path: string): Promise<string> {
   let token: string;
   try {
-    token = (await readFile(path, 'utf8')).trim();
+    token = (await readWholeFile(path)).toString('utf8').trim();
   } catch (error) {
-    const text = `token file ${path}: expected a file with a token, got none (${codeOf(error)}); create it, or correct its path`;
+    const text = `token file ${path}: expected a file with a token, got none (${fileProblem(error)}); create it, or correct its path`;
     throw new ClusterError('credentials-failed', text, { cause: error });
   }
   if (token === '' || /[^\x21-\x7e]/.test(token)) {

@@ -1,8 +1,8 @@
 // Credentials for registries, from Docker's config file (https://docs.docker.com/reference/cli/docker/login/), which is also the
 // content of image pull secrets, and from credential helpers.
 import { spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 
+import { FileError, fileProblem, readWholeFile } from '../../files/index.ts';
 import { isJsonObject, type JsonObject, own, parseJson, textOf, valueAt } from '../../values/index.ts';
 import { ModuleError, systemCode } from '../errors.ts';
 import { isBearerToken } from '../http/authorization.ts';
@@ -55,15 +55,13 @@ export async function credentialsFor(
 async function readConfig(path: string): Promise<JsonObject | undefined> {
   let bytes: Buffer;
   try {
-    bytes = await readFile(path);
+    bytes = await readWholeFile(path, MAX_CONFIG_BYTES);
   } catch (error) {
     if (systemCode(error) === 'ENOENT') {
       return undefined;
     }
-    throw invalid(path, `it cannot be read (${systemCode(error) ?? 'unknown error'})`, error);
-  }
-  if (bytes.length > MAX_CONFIG_BYTES) {
-    throw invalid(path, `expected at most ${MAX_CONFIG_BYTES} bytes`);
+    const why = error instanceof FileError ? fileProblem(error) : (systemCode(error) ?? 'unknown error');
+    throw invalid(path, `it cannot be read (${why})`, error);
   }
   let config: unknown;
   try {

@@ -1,6 +1,8 @@
-import { open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
+import { FileError, openFile } from '../../files/index.ts';
 import { ModuleError, systemCode } from '../errors.ts';
 import { indexTarball, readAt, type TarballFile } from './tarball.ts';
 
@@ -24,7 +26,7 @@ export class LayoutFiles {
     const place = join(this.path, name);
     try {
       const index = await (this.#index ??= indexOf(this.path));
-      await using file = await open(index === undefined ? place : this.path);
+      await using file = await openFile(index === undefined ? place : this.path);
       const found = index === undefined ? await wholeFile(file) : index.get(name);
       if (found === undefined) {
         throw new ModuleError('source-not-found', `${place}, of ${shown}, is not there`);
@@ -40,23 +42,29 @@ export class LayoutFiles {
       if (error instanceof ModuleError) {
         throw error;
       }
-      const code = systemCode(error) ?? (error instanceof RangeError ? 'it changed' : 'unknown error');
-      throw new ModuleError(
-        code === 'ENOENT' ? 'source-not-found' : 'file-unreadable',
-        `${place}, of ${shown}, cannot be read (${code})`,
-        { cause: error },
-      );
+      const isMissing = systemCode(error) === 'ENOENT';
+      const message = `${place}, of ${shown}, cannot be read (${problemOf(error)})`;
+      throw new ModuleError(isMissing ? 'source-not-found' : 'file-unreadable', message, { cause: error });
     }
   }
 }
 
 /** The index of a tarball; undefined for a folder. */
 async function indexOf(path: string): Promise<ReadonlyMap<string, TarballFile> | undefined> {
-  await using file = await open(path);
-  return (await file.stat()).isDirectory() ? undefined : await indexTarball(file, path);
+  if ((await stat(path)).isDirectory()) {
+    return undefined;
+  }
+  await using file = await openFile(path);
+  return await indexTarball(file, path);
 }
 
-async function wholeFile(file: Awaited<ReturnType<typeof open>>): Promise<TarballFile | undefined> {
-  const status = await file.stat();
-  return status.isFile() ? { offset: 0, size: status.size } : undefined;
+async function wholeFile(file: FileHandle): Promise<TarballFile> {
+  return { offset: 0, size: (await file.stat()).size };
+}
+
+function problemOf(error: unknown): string {
+  if (error instanceof FileError) {
+    return error.message;
+  }
+  return systemCode(error) ?? (error instanceof RangeError ? 'it changed' : 'unknown error');
 }

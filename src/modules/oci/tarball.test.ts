@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { mkdir, open, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
@@ -31,6 +32,11 @@ function entry(fields: HeaderData, content = ''): Buffer {
   const header = Buffer.alloc(512);
   new Header({ mode: 0o644, size: content.length, type: 'File', ...fields }).encode(header);
   return Buffer.concat([header, Buffer.from(content), Buffer.alloc((512 - (content.length % 512)) % 512)]);
+}
+
+/** Bytes that begin so, and go on with noise. */
+function hex(start: string, length: number): Buffer {
+  return Buffer.concat([Buffer.from(start, 'hex'), Buffer.alloc(length, 0xb6)]);
 }
 
 const END = Buffer.alloc(1024);
@@ -108,6 +114,11 @@ describe('a tarball', () => {
 
   for (const [what, bytes, message] of [
     ['is compressed', gzipSync(entry({ path: 'a' }, 'content')), /it is compressed: decompress it/],
+    ['is compressed, and large', gzipSync(randomBytes(100_000)), /it is compressed: decompress it \("gunzip"\)/],
+    ['is compressed with xz', hex('fd377a585a000004e6d6b446', 2048), /decompress it \("unxz"\)/],
+    ['is compressed with zstd', hex('28b52ffd04880000', 2048), /decompress it \("unzstd"\)/],
+    ['is a zip file', hex('504b0304140000000800', 2048), /decompress it \("unzip"\)/],
+    ['is noise', Buffer.alloc(4096, 0xa7), /it is no tarball, or damaged/],
     ['is empty', Buffer.of(), /it is no tarball, or damaged/],
     ['is text', Buffer.alloc(2048, 'text'), /it is no tarball, or damaged/],
     ['ends early', entry({ path: 'a', size: 10_000 }), /it ends early: copy it again/],

@@ -20,7 +20,22 @@ const MAX_EXTENDED_BYTES = 64 * 1024;
 
 /** Read at once for headers: small files are beside each other. Bytes. */
 const WINDOW_BYTES = 32 * 1024;
+/** What compressed files begin with, in hexadecimal, and what decompresses them. */
+const COMPRESSED = [
+  ['1f8b', 'gunzip'],
+  ['425a68', 'bunzip2'],
+  ['fd377a585a00', 'unxz'],
+  ['28b52ffd', 'unzstd'],
+  ['504b0304', 'unzip'],
+] as const;
+const MAGIC_BYTES = 6;
 const FILE_TYPES: ReadonlySet<string> = new Set(['File', 'OldFile', 'ContiguousFile']);
+
+/** What a header says about the file after it. */
+interface Extended {
+  readonly path?: string;
+  readonly size?: number;
+}
 
 /**
  * The regular files of a tarball by name. Names are compared only, never used as paths; links and other entries are left out.
@@ -30,7 +45,7 @@ const FILE_TYPES: ReadonlySet<string> = new Set(['File', 'OldFile', 'ContiguousF
 export async function indexTarball(tarball: FileHandle, shown: string): Promise<ReadonlyMap<string, TarballFile>> {
   const { size: end } = await tarball.stat();
   const files = new Map<string, TarballFile>();
-  let extended: { readonly path?: string; readonly size?: number } | undefined;
+  let extended: Extended | undefined;
   let at = 0;
   let window = { start: 0, bytes: await readAt(tarball, 0, Math.min(end, WINDOW_BYTES)) };
   if (end < BLOCK_BYTES) {
@@ -40,7 +55,7 @@ export async function indexTarball(tarball: FileHandle, shown: string): Promise<
     if (at + BLOCK_BYTES > window.start + window.bytes.length) {
       window = { start: at, bytes: await readAt(tarball, at, Math.min(end - at, WINDOW_BYTES)) };
     }
-    const header = new Header(window.bytes, at - window.start, extended);
+    const header = headerAt(window.bytes, at - window.start, extended, shown);
     if (header.nullBlock) {
       break;
     }
@@ -73,6 +88,15 @@ export async function indexTarball(tarball: FileHandle, shown: string): Promise<
     }
   }
   return files;
+}
+
+/** The parser throws for numbers that are none, as in most other files. */
+function headerAt(bytes: Buffer, at: number, extended: Extended | undefined, shown: string): Header {
+  try {
+    return new Header(bytes, at, extended);
+  } catch {
+    throw invalid(shown, problemOf(bytes.subarray(at)));
+  }
 }
 
 /** Reads exactly so many bytes. @throws RangeError at the end of the file */
@@ -115,8 +139,9 @@ export class TarballWriter {
 
 /** Why bytes are not the beginning of a tarball. */
 function problemOf(bytes: Uint8Array): string {
-  const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
-  return isGzip ? 'it is compressed: decompress it ("gunzip")' : 'it is no tarball, or damaged';
+  const start = Buffer.from(bytes.subarray(0, MAGIC_BYTES)).toString('hex');
+  const found = COMPRESSED.find(([magic]) => start.startsWith(magic));
+  return found === undefined ? 'it is no tarball, or damaged' : `it is compressed: decompress it ("${found[1]}")`;
 }
 
 function invalid(shown: string, problem: string): ModuleError {

@@ -1,2 +1,2 @@
-export { parseYaml, YamlPositions, YamlSyntaxError } from './yaml-text.ts';
+export { parseYaml, YamlLimitError, YamlPositions, YamlSyntaxError } from './yaml-text.ts';
 export type { YamlDialect } from './yaml-text.ts';

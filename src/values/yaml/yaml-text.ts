@@ -16,9 +16,12 @@ import {
   YAMLException,
 } from 'js-yaml';
 import { errorText } from '../error-text.ts';
+import { aliasFault } from './alias-bounds.ts';
 
-/** Maximum number of aliases in a document. Aliased values are shared, so this bounds only their later expansion. */
+/** Maximum number of aliases in a document. What they stand for has its own bounds. */
 const MAX_ALIASES = 10_000;
+/** Maximum number of documents: twice the objects of a large cluster's applications. */
+const MAX_DOCUMENTS = 100_000;
 /** Maximum nesting of collections. js-yaml's own default; Kubernetes manifests stay below 30. */
 const MAX_YAML_DEPTH = 100;
 
@@ -101,21 +104,33 @@ export class YamlSyntaxError extends Error {
   override readonly name = 'YamlSyntaxError';
   readonly offset: number;
 
-  constructor(reason: string, offset: number, cause: unknown) {
-    super(reason, { cause });
+  constructor(reason: string, offset: number, cause?: unknown) {
+    super(reason, cause === undefined ? undefined : { cause });
     this.offset = offset;
   }
 }
 
 /**
- * All documents of a YAML (or JSON) text. Aliased values are the same object, cycles included: limit the values that
- * you visit. Throws {@link YamlSyntaxError}.
+ * All documents of a YAML (or JSON) text. Aliased values are the same object; none contains itself, and what they stand for is
+ * bounded, so that values can be visited as trees.
+ * @param maxDepth most levels of collections, also when aliases are written out
+ * @throws YamlSyntaxError
  */
-export function parseYaml(text: string, dialect: YamlDialect = 'kubernetes'): unknown[] {
+export function parseYaml(
+  text: string,
+  dialect: YamlDialect = 'kubernetes',
+  maxDepth: number = MAX_YAML_DEPTH,
+): unknown[] {
   try {
-    const events = parseEvents(text, { maxDepth: MAX_YAML_DEPTH });
-    return constructFromEvents(events, { source: text, schema: SCHEMAS[dialect], maxAliases: MAX_ALIASES });
+    return constructFromEvents(boundedEvents(text, maxDepth), {
+      source: text,
+      schema: SCHEMAS[dialect],
+      maxAliases: MAX_ALIASES,
+    });
   } catch (error) {
+    if (error instanceof YamlSyntaxError) {
+      throw error;
+    }
     if (error instanceof YAMLException) {
       // What is missing at the end of the text belongs to its last line.
       const offset = Math.min(error.mark?.position ?? 0, text.trimEnd().length);
@@ -123,6 +138,22 @@ export function parseYaml(text: string, dialect: YamlDialect = 'kubernetes'): un
     }
     throw new YamlSyntaxError(errorText(error), 0, error);
   }
+}
+
+/** A text that is YAML, and exceeds a bound. */
+export class YamlLimitError extends YamlSyntaxError {}
+
+function boundedEvents(text: string, maxDepth: number): YamlEvent[] {
+  const events = parseEvents(text, { maxDepth });
+  const fault = aliasFault(text, events, maxDepth);
+  if (fault !== undefined) {
+    throw new YamlLimitError(fault.reason, fault.offset);
+  }
+  const excess = events.filter(({ type }) => type === EVENT_ID.DOCUMENT).length - MAX_DOCUMENTS;
+  if (excess > 0) {
+    throw new YamlLimitError(`expected at most ${MAX_DOCUMENTS} documents, got ${MAX_DOCUMENTS + excess}`, 0);
+  }
+  return events;
 }
 
 type YamlEvent = ReturnType<typeof parseEvents>[number];

@@ -14,7 +14,8 @@ import {
 import { readObjects } from '../../cluster/apply-files.ts';
 import { addConnectionFlags, type ClusterFlags, connect } from '../../cluster/cluster-flags.ts';
 import { readDocument } from '../../document.ts';
-import { CliError, fileProblem, usageError } from '../../errors.ts';
+import { fileProblem } from '../../../files/index.ts';
+import { CliError, usageError } from '../../errors.ts';
 import { dataText } from '../../output.ts';
 import { replaceFile } from '../../replace-file.ts';
 import { oneLine } from '../../table.ts';
