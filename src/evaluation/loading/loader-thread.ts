@@ -56,7 +56,7 @@ import type { PolicyReason } from './policy-reason.ts';
 import { nativeThreadId, OwnerQueue, runInBackground } from '../../threads/index.ts';
 import { tenantRefusal } from './tenant-needs.ts';
 import { tryParameters } from './try-parameters.ts';
-import { coldMs, warmUp } from './warm-up.ts';
+import { coldMs, type CompiledCode, warmUp } from './warm-up.ts';
 
 /** Outcomes within this time are one message, so that a file of thousands of policies takes few. Milliseconds. */
 const FLUSH_DELAY_MS = 5;
@@ -344,8 +344,8 @@ function check({ seq, definition, modules, isForTenant, trial }: Candidate): Che
 }
 
 /** Whether no review was tried with the module in this process. */
-function isCold(module: CompiledPolicyModule | undefined): module is CompiledPolicyModule {
-  return module !== undefined && module.mode !== 'builtin' && !warm.has(module);
+function isCold(module: CompiledPolicyModule | undefined): module is CompiledCode {
+  return module !== undefined && 'compiled' in module && !warm.has(module);
 }
 
 /** Compiles what reviews call, once for each module. */

@@ -1,12 +1,14 @@
 // V8 compiles a function when it is first called, which is no part of the time that a policy has for a review.
-import { EngineError, type PolicyGuest } from '../../engine/index.ts';
+import { EngineError, FUEL_PER_SECOND, type PolicyGuest } from '../../engine/index.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 
-/**
- * Fuel of {@link warmUp} by the size of the code, so that small code cannot take long. A review by policies of Rust takes 1 unit
- * for each byte, by those of Go 30.
- */
+/** Fuel of {@link warmUp} by the size of the code, so that small code cannot take long. Policies in Go take up to 33 units per byte. */
 const WARM_UP_FUEL_PER_BYTE = 40;
+/**
+ * Evaluation time whose fuel {@link warmUp} has at most, because other loads wait meanwhile. No module of
+ * `npm run conformance -- modules` takes more than 80 % of it.
+ */
+const WARM_UP_SECONDS = 0.01;
 const WARM_UP_ANSWER_BYTES = 1024 * 1024;
 /**
  * Time to compile the functions of a first call, by the size of the code: 15 ms per MiB, of which a busy machine makes 20 times
@@ -14,6 +16,9 @@ const WARM_UP_ANSWER_BYTES = 1024 * 1024;
  */
 const COLD_MS_PER_MIB = 300;
 const MIB = 2 ** 20;
+
+/** A module of WebAssembly. */
+export type CompiledCode = Extract<CompiledPolicyModule, { readonly compiled: unknown }>;
 
 /** A request as policies get most: one that needs no answers of the host. */
 const REQUEST = Buffer.from(
@@ -38,20 +43,20 @@ const REQUEST = Buffer.from(
 
 /** Additional time for the first call of a module in a process. Milliseconds. */
 export function coldMs(module: CompiledPolicyModule): number {
-  return (bytesOf(module) / MIB) * COLD_MS_PER_MIB;
+  return 'compiled' in module ? (module.compiled.shape.codeBytes / MIB) * COLD_MS_PER_MIB : 0;
 }
 
-function bytesOf(module: CompiledPolicyModule): number {
-  return 'compiled' in module ? module.compiled.shape.rewrittenBytes : 0;
+function fuelFor({ mode, compiled }: CompiledCode): number {
+  return Math.min(compiled.shape.codeBytes * WARM_UP_FUEL_PER_BYTE, WARM_UP_SECONDS * FUEL_PER_SECOND[mode]);
 }
 
 /** Has the code of a review compiled, by one review whose outcome does not matter. All threads share compiled code. */
-export function warmUp(guest: PolicyGuest, module: CompiledPolicyModule, settingsJson: string): void {
+export function warmUp(guest: PolicyGuest, module: CompiledCode, settingsJson: string): void {
   try {
     guest.validate(
       { requestJson: REQUEST, settingsJson, isRaw: false },
       {
-        limits: { fuel: bytesOf(module) * WARM_UP_FUEL_PER_BYTE, answerBytes: WARM_UP_ANSWER_BYTES },
+        limits: { fuel: fuelFor(module), answerBytes: WARM_UP_ANSWER_BYTES },
         log: () => undefined,
         hostCall: () => {
           throw new EngineError('capability-refused', 'this review is a trial, without answers of the host');
