@@ -10,7 +10,7 @@ import { plainValue } from './plain-json.ts';
 import { oneLine } from './table.ts';
 
 /** Where an object is. */
-export interface ObjectPlace {
+interface ObjectPlace {
   /** Counted from 1. */
   readonly line: number;
   /** The template that Helm rendered, by its comment `# Source:`. */

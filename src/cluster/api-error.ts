@@ -24,7 +24,7 @@ export type ApiErrorReason =
   | 'Unknown';
 
 /** One cause of a failure (`metav1.StatusCause`). */
-export interface StatusCause {
+interface StatusCause {
   readonly reason?: string;
   readonly message?: string;
   readonly field?: string;

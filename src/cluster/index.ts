@@ -6,7 +6,6 @@ export type {
   Cluster,
   DeleteOptions,
   Discovery,
-  DiscoveryOptions,
   FieldValidation,
   ListOptions,
   ObjectList,

@@ -20,7 +20,7 @@ const REFUSED_LIMIT_MS = 5 * 60_000;
 const FUTURE_LIMIT_MS = 10_000;
 
 /** The consumer of a {@link Reflector}. Errors that it throws are reported, and the reflector continues. */
-export interface ReflectorHandler<T extends KubernetesObject> {
+interface ReflectorHandler<T extends KubernetesObject> {
   /** All objects: at the start, and after missed versions. */
   replace(items: readonly T[], resourceVersion: string): void;
   /** One change: ADDED, MODIFIED or DELETED. */

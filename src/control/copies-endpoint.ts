@@ -9,7 +9,7 @@ import type { ControlListenerOptions } from './control-listener.ts';
 import { CONTROLLER_CONTROL_NAME, type ControlPeer } from './control-names.ts';
 
 /** Modules that are sent at the same time. Each takes a few MiB of memory. */
-export const MAX_COPIES_SENT = 16;
+const MAX_COPIES_SENT = 16;
 /** Time limit of sending a module; replicas give up earlier. Milliseconds. */
 const SEND_TIMEOUT_MS = 30_000;
 /** Controllers that wait for a change: a few, and those that have ended without closing their connection. */

@@ -9,7 +9,7 @@ export type Route = 'validate' | 'audit' | 'validate_raw';
 export const OTHER_NAME = 'other';
 
 /** How an evaluation came to its verdict. */
-export type Outcome =
+type Outcome =
   /** The policy gave a verdict. */
   | 'verdict'
   /** The request is for the namespace whose requests are always accepted. */

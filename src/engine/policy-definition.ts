@@ -49,7 +49,7 @@ export interface GroupMemberDefinition extends ModuleUse {
   readonly name: string;
 }
 
-export interface PolicyGroupDefinition {
+interface PolicyGroupDefinition {
   readonly kind: 'group';
   readonly id: string;
   readonly mode: PolicyMode;

@@ -28,7 +28,7 @@ export {
 export { DEFAULT_GOVERNANCE_SETTINGS } from './governance-settings.ts';
 export type { GovernanceMode, GovernanceSettings } from './governance-settings.ts';
 export { neededRights } from './rights/needed-rights.ts';
-export type { NeededRight, NeededRights } from './rights/needed-rights.ts';
+export type { NeededRight } from './rights/needed-rights.ts';
 export { rootOf } from './propagation/replicated-policy.ts';
 export { isRunning, OTHER_CONTROLLERS, OtherControllers } from './other-controllers.ts';
 export { uninstalledGovernanceStatus } from './uninstalled-status.ts';

@@ -7,7 +7,7 @@ import type { ValuePath } from './config-reader.ts';
 type Annotations = Readonly<Record<string, string>>;
 
 /** The subject of a certificate. A prefix is a URL that ends with a slash. */
-export type CertificateSubject = { readonly equal: string } | { readonly urlPrefix: string };
+type CertificateSubject = { readonly equal: string } | { readonly urlPrefix: string };
 
 /** A signature that an artifact must have. */
 export type SignatureRequirement =

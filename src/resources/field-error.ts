@@ -1,7 +1,7 @@
 import { jsonText, numberText, quote } from '../go/index.ts';
 
 /** Why a field is invalid: the causes of Kubernetes (`metav1.CauseType`). */
-export type FieldErrorReason =
+type FieldErrorReason =
   | 'FieldValueNotFound'
   | 'FieldValueRequired'
   | 'FieldValueDuplicate'

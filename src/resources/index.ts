@@ -37,7 +37,7 @@ export type { LabelRequirement, Labels } from './selectors.ts';
 export { isInNamespace, ruleMatches, splitResource, unmetConstraint } from './admission-rules/rule-match.ts';
 export type { ResourceId, RuleRequest } from './admission-rules/rule-match.ts';
 export { impossibleRules } from './admission-rules/impossible-rules.ts';
-export type { ImpossibleRule, RequestRule } from './admission-rules/impossible-rules.ts';
+export type { RequestRule } from './admission-rules/impossible-rules.ts';
 export { kindName, matchedKinds, unservedRules } from './admission-rules/served-rules.ts';
 export type { MatchedKinds, ServedResource, UnservedRule } from './admission-rules/served-rules.ts';
 export { RuleSet } from './admission-rules/rule-set.ts';
@@ -53,7 +53,6 @@ export {
   QUANTITY_FORMAT,
 } from './kubernetes/component-schemas.ts';
 export {
-  goFactsOf,
   kubernetesOpenApi,
   kubernetesOpenApiOf,
   kubernetesVersion,

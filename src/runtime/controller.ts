@@ -21,7 +21,7 @@ import type { AddOptions, WorkQueueOptions } from './work-queue.ts';
  * the attempt times out or the controller stops. `outcomeOfError` maps a thrown error to retry, status, event and log
  * line.
  */
-export type Reconciler = (
+type Reconciler = (
   key: ObjectKey,
   signal: AbortSignal,
   attempt: ReconcileAttempt,

@@ -8,7 +8,7 @@ import { KeptEntries, shortened } from '../values/index.ts';
 export type EventType = 'Normal' | 'Warning';
 
 /** `core/v1` ObjectReference. */
-export interface EventReference {
+interface EventReference {
   readonly apiVersion: string;
   readonly kind: string;
   readonly namespace?: string;

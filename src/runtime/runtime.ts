@@ -25,7 +25,7 @@ export interface RuntimeOptions {
   readonly clock?: Clock;
 }
 
-export type RunnableState = 'waiting' | 'starting' | 'ready' | 'ended' | 'failed';
+type RunnableState = 'waiting' | 'starting' | 'ready' | 'ended' | 'failed';
 
 export interface RunnableStatus {
   readonly name: string;

@@ -7,7 +7,7 @@ import { DEFAULT_PRIORITY, LOW_PRIORITY } from './work-queue.ts';
 /** Whether a change causes a reconciliation. */
 export type Predicate<T extends KubernetesObject = KubernetesObject> = (change: Change<T>) => boolean;
 /** The keys to reconcile for an object. */
-export type KeyMapper<T extends KubernetesObject = KubernetesObject> = (object: T) => Iterable<ObjectKey>;
+type KeyMapper<T extends KubernetesObject = KubernetesObject> = (object: T) => Iterable<ObjectKey>;
 
 /** The part of a cache that a watch uses. */
 export interface WatchedCache<T extends KubernetesObject = KubernetesObject> extends Pick<ObjectView<T>, 'subscribe'> {

@@ -73,7 +73,7 @@ export interface FaultRunResult {
 }
 
 /** Pseudo-random numbers from 0 to below 1 (mulberry32). */
-export function seededRandom(seed: number): () => number {
+function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;

@@ -49,13 +49,6 @@ export const DEPLOYMENTS: ResourceType<Specified> = {
   kind: 'Deployment',
   namespaced: true,
 };
-export const LEASES: ResourceType<Specified> = {
-  group: 'coordination.k8s.io',
-  version: 'v1',
-  resource: 'leases',
-  kind: 'Lease',
-  namespaced: true,
-};
 const RBAC = { group: 'rbac.authorization.k8s.io', version: 'v1' } as const;
 export const ROLES: ResourceType = { ...RBAC, resource: 'roles', kind: 'Role', namespaced: true };
 export const ROLE_BINDINGS: ResourceType = { ...RBAC, resource: 'rolebindings', kind: 'RoleBinding', namespaced: true };

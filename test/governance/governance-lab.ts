@@ -8,7 +8,7 @@ import { ALL_KINDS, customResourceDefinition, type JsonObject, POLICIES } from '
 import { EventRecorder, Runtime, SharedCaches } from '../../src/runtime/index.ts';
 import { LabObjects } from './lab-objects.ts';
 
-export type { LabEvent, LabObject, LabReference, LabStatus } from './lab-objects.ts';
+export type { LabObject, LabReference } from './lab-objects.ts';
 
 export interface GovernanceLabOptions {
   readonly settings?: Partial<GovernanceSettings>;

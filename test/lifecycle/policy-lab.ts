@@ -67,7 +67,6 @@ export function kind<T extends KubernetesObject = KubernetesObject>(apiVersion: 
 }
 
 export const PODS = kind('v1', 'Pod');
-export const NAMESPACES = kind('v1', 'Namespace');
 export const VALIDATING = kind<WebhookConfiguration>(
   'admissionregistration.k8s.io/v1',
   'ValidatingWebhookConfiguration',

@@ -10,7 +10,7 @@ import { createLoopbackCertificate } from '../cluster/loopback-certificate.ts';
 import type { Upstream } from './rollout-lab-proxy.ts';
 
 /** Users of the API server. Tenants see one namespace each; the reader sees policies only. */
-export const LAB_USERS = ['admin', 'controller', 'replica', 'reader', 'red', 'blue'] as const;
+const LAB_USERS = ['admin', 'controller', 'replica', 'reader', 'red', 'blue'] as const;
 export type LabUser = (typeof LAB_USERS)[number];
 
 /** What can crash: the store of the API server, or the API server alone. */

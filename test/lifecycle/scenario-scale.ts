@@ -5,9 +5,9 @@ import { type Policy, POLICIES, type RolloutLab } from './rollout-lab.ts';
 import type { ApiRequest } from './rollout-lab-proxy.ts';
 
 /** Limit of all writes for a policy until it is enforced. */
-export const MAX_WRITES_PER_POLICY = 8;
+const MAX_WRITES_PER_POLICY = 8;
 /** Limit of writes of webhook configurations for all policies together. */
-export const MAX_CONFIGURATION_WRITES = 10;
+const MAX_CONFIGURATION_WRITES = 10;
 
 export interface ScaleFigures {
   readonly writesPerPolicy: number;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 export const IMAGE_INDEX = 'application/vnd.oci.image.index.v1+json';
 export const IMAGE_MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
-export const NAME_ANNOTATION = 'org.opencontainers.image.ref.name';
+const NAME_ANNOTATION = 'org.opencontainers.image.ref.name';
 /** https://github.com/opencontainers/image-spec/blob/main/manifest.md#guidance-for-an-empty-descriptor */
 const EMPTY = { mediaType: 'application/vnd.oci.empty.v1+json', content: '{}' } as const;
 

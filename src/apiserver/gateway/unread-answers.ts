@@ -4,9 +4,9 @@ import type { UserInfo } from '../embedded/request.ts';
 import { isAdministrator } from './request-limit.ts';
 
 /** Most bytes of answers that clients have not read: lists of the largest cluster that this one is made for, for a few clients. */
-export const MAX_UNREAD_ANSWERS = 128 * 1024 * 1024;
+const MAX_UNREAD_ANSWERS = 128 * 1024 * 1024;
 /** Of these, those of one user, a quarter, so that one user leaves room for others. Bytes. */
-export const MAX_UNREAD_ANSWERS_OF_USER = 32 * 1024 * 1024;
+const MAX_UNREAD_ANSWERS_OF_USER = 32 * 1024 * 1024;
 /** Smaller answers do not count: what one connection has not read of them is in the buffers of the kernel. Bytes. */
 const MIN_COUNTED = 64 * 1024;
 

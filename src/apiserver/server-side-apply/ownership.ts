@@ -39,7 +39,7 @@ export function reconciled(managers: Managers, kind: Kind): Managers {
 }
 
 /** The fields that a write changes, without reset fields. */
-export interface Change {
+interface Change {
   /** Added and modified fields. */
   readonly set: FieldSet;
   readonly removed: FieldSet;

@@ -39,7 +39,7 @@ export interface TypeProvider {
   readonly mayQualify?: (firstWord: string) => boolean;
 }
 
-export interface Constant {
+interface Constant {
   readonly type: CelType;
   readonly value: CelValue;
 }

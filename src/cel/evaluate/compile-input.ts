@@ -5,7 +5,7 @@ import type { CelValue } from '../value.ts';
 import type { StructFactory } from './struct.ts';
 
 /** The meaning of an identifier that is not a variable. */
-export type Meaning =
+type Meaning =
   | { readonly kind: 'type'; readonly denotes: CelType }
   | { readonly kind: 'constant'; readonly value: CelValue };
 

@@ -94,7 +94,7 @@ export type WebhookOptions = Omit<
   Partial<Pick<OwnKindsWebhookOptions, 'ca'>>;
 
 /** The governance of a controller, whose `cluster` then needs the rights of GOVERNANCE_CONTROLLER_RULES, too. */
-export interface AssembledGovernance {
+interface AssembledGovernance {
   readonly settings: GovernanceSettings;
   /** The cluster as the governance account. */
   readonly governed: Cluster;

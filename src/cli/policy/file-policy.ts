@@ -5,7 +5,7 @@ import type { PolicyWarning } from './policy-warning.ts';
 import type { PlaceOf } from './source-places.ts';
 
 /** What keeps API servers from asking a policy about a request. */
-export type PolicyExclusion =
+type PolicyExclusion =
   | ReviewExclusion
   /** Of Kubernetes' own policies: matchConstraints, match conditions, or there is no binding for the request. */
   | 'binding'

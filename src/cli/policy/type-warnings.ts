@@ -44,7 +44,7 @@ export interface CheckedPolicies {
 }
 
 /** A manifest, and where its fields are if it is a policy in a file. */
-export type CheckedManifest = Pick<PlacedManifest, 'object'> & { readonly placeOf?: PlaceOf };
+type CheckedManifest = Pick<PlacedManifest, 'object'> & { readonly placeOf?: PlaceOf };
 
 /** The warnings. Never throws for policies that are valid; mistakes in others are reported where they are loaded. */
 export function typeWarnings({ manifests, entries = [], objects = [] }: CheckedPolicies): readonly PolicyWarning[] {

@@ -96,7 +96,7 @@ function numberOf(revision: PolicyRevision | RevisionSummary): number {
 }
 
 /** The numbers of revisions, such as `1, 2`. */
-export function numbersOf(revisions: readonly (PolicyRevision | RevisionSummary)[]): string {
+function numbersOf(revisions: readonly (PolicyRevision | RevisionSummary)[]): string {
   return revisions.map(numberOf).join(', ');
 }
 

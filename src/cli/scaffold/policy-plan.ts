@@ -15,7 +15,7 @@ export type PolicyType = (typeof POLICY_TYPES)[keyof typeof POLICY_TYPES];
 
 /** `rego` answers reviews, as plain policies of OPA do; `gatekeeper` has a rule `violation`. */
 export const LANGUAGES = ['cel', 'rego', 'gatekeeper'] as const;
-export type Language = (typeof LANGUAGES)[number];
+type Language = (typeof LANGUAGES)[number];
 
 type BuiltinKind = ReturnType<typeof allBuiltinKinds>[number];
 

@@ -28,7 +28,7 @@ export interface BucketMember extends PolicyMatcher {
 }
 
 /** A label that a selector requires, with its accepted values. */
-export interface RequiredLabel {
+interface RequiredLabel {
   readonly key: string;
   readonly values: readonly string[];
 }

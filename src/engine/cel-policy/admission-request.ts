@@ -8,7 +8,7 @@ export interface ResourceId {
   readonly resource: string;
 }
 
-export interface KindId {
+interface KindId {
   readonly group: string;
   readonly version: string;
   readonly kind: string;

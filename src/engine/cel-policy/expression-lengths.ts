@@ -5,7 +5,7 @@ import type { PolicySpec } from './policy-spec.ts';
  * Length of all expressions of a policy together, in characters: some 0.2 s to compile, and 10 MB in each thread. The longest
  * published policy has a tenth.
  */
-export const MAX_POLICY_EXPRESSIONS = 131_072;
+const MAX_POLICY_EXPRESSIONS = 131_072;
 
 /** What is wrong with the length of a policy's expressions, before they are parsed. */
 export function expressionsProblem(spec: PolicySpec): FieldProblem | undefined {

@@ -27,7 +27,7 @@ export interface MatchResources {
   readonly matchPolicy: 'Exact' | 'Equivalent';
 }
 
-export interface ResourceRule {
+interface ResourceRule {
   readonly apiGroups: readonly string[];
   readonly apiVersions: readonly string[];
   readonly operations: readonly string[];

@@ -54,7 +54,7 @@ export interface PolicyEnvironmentsOptions {
 }
 
 /** Types of `object` and `oldObject`, and of `params`. */
-export interface PolicyObjects {
+interface PolicyObjects {
   readonly object: CelType;
   readonly params: CelType;
   readonly types: ObjectTypes;

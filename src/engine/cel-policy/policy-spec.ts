@@ -19,7 +19,7 @@ export interface PolicySpec {
 }
 
 export type FailurePolicyType = 'Fail' | 'Ignore';
-export type ReinvocationPolicy = 'Never' | 'IfNeeded';
+type ReinvocationPolicy = 'Never' | 'IfNeeded';
 export type PatchType = 'JSONPatch' | 'ApplyConfiguration';
 export type ValidationAction = 'Deny' | 'Warn' | 'Audit';
 export type Reason = 'Unauthorized' | 'Forbidden' | 'Invalid' | 'RequestEntityTooLarge';

@@ -1,5 +1,4 @@
 export { createGuest } from './guest.ts';
 export { createManifestsGuest, manifestProblems } from './kubernetes-policy-guest.ts';
 export { settingsMatch } from './settings-match.ts';
-export type { SettingsMatch } from './settings-match.ts';
 export type { PolicyGuest } from './policy-guest.ts';

@@ -9,7 +9,7 @@ const MAX_READY_SETTINGS = 20_000;
  * Maximum length of their JSON texts together, whoever changes how many of them. Those of `builtin:cel` take 75 bytes for each
  * character (measured), so that they are 150 MiB in each thread.
  */
-export const MAX_READY_CHARACTERS = 2 * 1024 * 1024;
+const MAX_READY_CHARACTERS = 2 * 1024 * 1024;
 /**
  * The same for settings that are prepared again in 30 µs, a small part of a review: those of a pod profile, which take 8 KiB,
  * so that they are 2 MiB in each worker.

@@ -3,7 +3,7 @@ import type { Effect, Feature, Trait } from './feature.ts';
 import type { VersionRange } from './version-range.ts';
 
 export const SUPPORTS = ['Supported', 'Unsupported', 'Partial', 'Unknown'] as const;
-export type Support = (typeof SUPPORTS)[number];
+type Support = (typeof SUPPORTS)[number];
 
 /** Where a row comes from: read in the code or the documentation of the provider, an issue, or concluded from others. */
 export const EVIDENCES = ['Code', 'Documentation', 'Issue', 'Inferred'] as const;
@@ -112,7 +112,7 @@ export interface Detection {
   readonly containers?: readonly string[];
 }
 
-export type FeatureRows = Readonly<Partial<Record<Feature, readonly SupportRow[]>>>;
+type FeatureRows = Readonly<Partial<Record<Feature, readonly SupportRow[]>>>;
 
 /** An implementation of NetworkPolicies, and what it does with each feature. */
 export interface Provider {

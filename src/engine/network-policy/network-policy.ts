@@ -45,7 +45,7 @@ export interface Rule {
 }
 
 /** Something of a policy that this version cannot read, so that nothing can be said about it. */
-export interface Unread {
+interface Unread {
   readonly path: string;
   readonly message: string;
 }

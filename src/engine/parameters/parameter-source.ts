@@ -17,12 +17,12 @@ export interface FoundParameters {
   readonly previous?: FoundParameters;
 }
 
-export type ParameterSearch =
+type ParameterSearch =
   | ({ readonly state: 'found' } & FoundParameters)
   | { readonly state: 'absent' | 'unreadable'; readonly message: string };
 
 /** Variables of the expression. */
-export interface ParameterValues {
+interface ParameterValues {
   readonly params: JsonObject;
   readonly namespaceObject: JsonObject | null;
 }

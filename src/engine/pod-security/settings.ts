@@ -24,7 +24,7 @@ export interface PodSecuritySettings {
 }
 
 /** Requests that are allowed without a check. */
-export interface Exemptions {
+interface Exemptions {
   readonly usernames: ReadonlySet<string>;
   readonly runtimeClasses: ReadonlySet<string>;
   readonly namespaces: ReadonlySet<string>;

@@ -31,7 +31,7 @@ type Rules = Parameters<typeof matchedKinds>[0];
 type Kind = Pick<ServedResource, 'group' | 'version' | 'kind'>;
 
 /** `builtin:cel` with its settings. */
-export interface CheckedUse {
+interface CheckedUse {
   /** Path of the settings, such as `spec.settings`. */
   readonly field: string;
   readonly settings: unknown;

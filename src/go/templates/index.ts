@@ -2,7 +2,7 @@ export { failTemplate, invalidTemplate, TemplateError, UnknownFunctionError } fr
 export { Template } from './template.ts';
 export type { TemplateFunctions, TemplatePart } from './template.ts';
 export { templateOutline } from './template-outline.ts';
-export type { TemplateCall, TemplateOutline } from './template-outline.ts';
+export type { TemplateCall } from './template-outline.ts';
 export type { Delimiters } from './template-lexer.ts';
 export { BUILTIN_FUNCTIONS, isTrue, NO_VALUE } from './template-functions.ts';
 export { chargeValue, limitedMeter } from './template-meter.ts';

@@ -11,7 +11,7 @@ import { sortedEntries, valueText } from '../value-text.ts';
 export const NO_VALUE = '<no value>';
 
 /** Called with the size of each text before it is made; throws when a limit is exceeded. */
-export type TextMeter = (chars: number) => void;
+type TextMeter = (chars: number) => void;
 
 /**
  * A function of templates. A piped value is its last operand.

@@ -19,7 +19,7 @@ export interface Pipeline {
   readonly commands: readonly (readonly Operand[])[];
 }
 
-export type Branch = 'if' | 'range' | 'with';
+type Branch = 'if' | 'range' | 'with';
 
 export interface BranchNode {
   readonly kind: Branch;

@@ -43,7 +43,7 @@ export type ObjectComparison =
   | { readonly type: 'failed'; readonly code: ComparisonFailure; readonly message: string };
 
 /** `incomparable`: the object differs in a way that no write can repair. With all others it is not known whether it differs. */
-export type ComparisonFailure = 'incomparable' | ComparisonErrorCode | ListKeyError['code'];
+type ComparisonFailure = 'incomparable' | ComparisonErrorCode | ListKeyError['code'];
 
 /** Fields that are never compared: a difference there would be another object. */
 const IDENTITY_FIELDS: ReadonlySet<string> = new Set(['apiVersion', 'kind']);

@@ -8,10 +8,10 @@ import type { RecreateOption } from './object-template.ts';
 import type { RelatedObjectProperties } from './related-objects.ts';
 
 /** What is known about an object; `unsure` until a dry run has shown it. */
-export type Verdict = 'found' | 'mismatch' | 'notFound' | 'unwanted' | 'absent' | 'failed' | 'unsure';
+type Verdict = 'found' | 'mismatch' | 'notFound' | 'unwanted' | 'absent' | 'failed' | 'unsure';
 
 /** What to write. */
-export type ObjectAction =
+type ObjectAction =
   | { readonly type: 'none' }
   | { readonly type: 'create'; readonly object: KubernetesObject }
   /** The whole object, with the resourceVersion that was compared. */

@@ -34,7 +34,7 @@ import type { ParsedCertificate } from './parsed-certificate.ts';
 import { type Secret, SECRETS } from './secret.ts';
 
 /** The PolicyServers that need certificates. */
-export interface CertifiedServers {
+interface CertifiedServers {
   names(): readonly string[];
   /** Calls the listener when the names may have changed. @returns a function that unsubscribes */
   subscribe(listener: () => void): () => void;

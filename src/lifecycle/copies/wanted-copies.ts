@@ -99,7 +99,7 @@ export class WantedCopies {
 }
 
 /** The WebAssembly modules of a revision: builtin ones need no copies. None for what the controller did not write. */
-export function modulesOf(revision: PolicyRevision): readonly CopyKey[] {
+function modulesOf(revision: PolicyRevision): readonly CopyKey[] {
   const { policyServer } = revision.spec;
   const digests = (revision.status?.modules ?? []).map(({ digest }) => digest).filter((digest) => isDigest(digest));
   return digests.length === 0 || revisionMismatch(revision) !== undefined

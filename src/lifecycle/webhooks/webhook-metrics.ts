@@ -3,7 +3,7 @@ import { Counter, Gauge } from 'prom-client';
 import type { Registry } from 'prom-client';
 
 /** Figures of one configuration. */
-export interface ConfigurationFigures {
+interface ConfigurationFigures {
   readonly policyServer: string;
   readonly kind: string;
   readonly webhooks: number;

@@ -20,7 +20,7 @@ const MAX_BLOB_BYTES = 256 * 1024 * 1024;
 const BLOB_TIMEOUT_MS = 600_000;
 
 /** Called as a blob is sent, with its digest. */
-export type BlobListener = (digest: Digest, sent: number, total: number) => void;
+type BlobListener = (digest: Digest, sent: number, total: number) => void;
 
 export interface PushLayoutOptions extends TransferOptions {
   readonly onSent?: BlobListener;

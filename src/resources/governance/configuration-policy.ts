@@ -44,16 +44,12 @@ const NAMESPACE_SELECTOR = object(
   { 'x-kubernetes-map-type': 'atomic' },
 );
 
-export type NamespaceSelector = Infer<typeof NAMESPACE_SELECTOR>;
-
 const LIST_KEY = object('One list.', {
   path: text('The path of the list in the object, as in `spec.ports`; lists on the way need no index.', {
     minLength: 1,
   }),
   key: text('The field that identifies its elements, as in `containerPort`.', { minLength: 1 }),
 });
-
-export type ListKey = Infer<typeof LIST_KEY>;
 
 const OBJECT_TEMPLATE = object('One object.', {
   complianceType: choice('Whether the object must have these fields, must have only these, or must not exist.', [
@@ -86,8 +82,6 @@ const OBJECT_TEMPLATE = object('One object.', {
   ),
   objectDefinition: anything('The object, or a part of it.'),
 });
-
-export type ObjectTemplate = Infer<typeof OBJECT_TEMPLATE>;
 
 const TEMPLATE_STATUS = object('The result of one object template.', {
   Compliant: optional(choice('Its compliance.', STATES)),

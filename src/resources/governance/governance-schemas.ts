@@ -1,6 +1,5 @@
 // Schemas that several governance kinds have, as permissive as those of Open Cluster Management.
 import { choice, integer, list, object, optional, text } from '../schema-builder.ts';
-import type { Infer } from '../schema-builder.ts';
 import { CONDITIONS, LABEL_SELECTOR_FIELDS, OBSERVED_GENERATION } from '../policies/common-schemas.ts';
 import { GOVERNANCE_LABELS } from './governance-names.ts';
 
@@ -18,8 +17,6 @@ export const COMPLIANCE_STATES = ['Compliant', 'Pending', 'NonCompliant'] as con
 export type ComplianceState = (typeof COMPLIANCE_STATES)[number];
 
 export const REMEDIATION_ACTIONS = ['Inform', 'inform', 'Enforce', 'enforce'] as const;
-
-export type RemediationAction = (typeof REMEDIATION_ACTIONS)[number];
 
 export const SEVERITY = optional(
   choice('The severity of a violation.', ['low', 'Low', 'medium', 'Medium', 'high', 'High', 'critical', 'Critical']),
@@ -55,8 +52,6 @@ export const TEMPLATE_HISTORY = list(
   `The last ${MAX_HISTORY} messages, newest first.`,
   object('One message.', HISTORY_FIELDS),
 );
-
-export type HistoryEntry = Infer<typeof TEMPLATE_HISTORY>[number];
 
 const NAMESPACE_PATTERNS = (description: string) => list(description, text('A pattern: `kube-*`.', { minLength: 1 }));
 

@@ -32,8 +32,6 @@ const PENDING_REASONS = [
   'GetFailed',
 ] as const;
 
-export type PendingReason = (typeof PENDING_REASONS)[number];
-
 /** States of a template, finer than its compliance. */
 const TEMPLATE_STATES = ['Applied', 'Waiting', 'Suspended', 'Removing', 'Removed', 'Failed'] as const;
 
@@ -156,8 +154,6 @@ const PLACEMENT = object('One placement.', {
   ),
 });
 
-export type PolicyPlacement = Infer<typeof PLACEMENT>;
-
 const CLUSTER_STATUS = object('One cluster.', {
   clustername: optional(text('Its name.')),
   clusternamespace: optional(text('Its namespace.')),
@@ -169,8 +165,6 @@ const CLUSTER_STATUS = object('One cluster.', {
     ),
   ),
 });
-
-export type ClusterCompliance = Infer<typeof CLUSTER_STATUS>;
 
 const policy = {
   group: GOVERNANCE_GROUP,

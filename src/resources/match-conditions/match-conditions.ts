@@ -26,7 +26,7 @@ export type Matching =
 const STRUCTS = new Map(Object.entries(ADMISSION_REQUEST_STRUCTS));
 
 /** Length of all match conditions of a policy together, in characters: some 0.1 s to compile. */
-export const MAX_CONDITIONS_LENGTH = 65_536;
+const MAX_CONDITIONS_LENGTH = 65_536;
 
 /** What is wrong with the length of the match conditions of a policy, before they are parsed. */
 export function conditionsProblem(conditions: readonly MatchCondition[]): string | undefined {

@@ -19,7 +19,7 @@ export interface PolicyManifests {
   readonly convert: (texts: readonly string[], paths: readonly string[]) => Promise<ConvertedManifests>;
 }
 
-export interface ConvertedManifests {
+interface ConvertedManifests {
   /** The text of a policies file. */
   readonly text: string;
   /** For parameters of the policies. */

@@ -71,7 +71,7 @@ export type PublishedPolicy = {
 );
 
 /** A worker could not activate what was published. */
-export interface ActivationFailure {
+interface ActivationFailure {
   /** What was published. */
   readonly published: PublishedPolicy;
   readonly message: string;

@@ -9,7 +9,7 @@ export interface ImportedFunction {
 }
 
 /** A step of `_start`: calls an import with constants and drops its result, or inserts instructions as bytes. */
-export type Step = readonly [name: string, ...args: number[]] | Uint8Array;
+type Step = readonly [name: string, ...args: number[]] | Uint8Array;
 
 /** Source of a command; its memory has one page. */
 export interface CommandSource {

@@ -12,7 +12,7 @@ export interface AdmissionGuard {
   denial(requestJson: Buffer): AdmissionDenial | undefined;
 }
 
-export interface AdmissionDenial {
+interface AdmissionDenial {
   readonly code: number;
   readonly message: string;
 }

@@ -5,7 +5,7 @@ import type { ClusterState } from '../request.ts';
 import type { WebhookService, WebhookTarget } from './webhook.ts';
 
 /** A network address. */
-export interface Address {
+interface Address {
   readonly host: string;
   readonly port: number;
 }

@@ -18,7 +18,7 @@ export interface WebhookTarget {
 }
 
 /** A CEL expression that must be true for a webhook to be called. */
-export interface MatchCondition {
+interface MatchCondition {
   readonly name: string;
   readonly expression: string;
 }

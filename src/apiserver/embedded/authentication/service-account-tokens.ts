@@ -9,7 +9,7 @@ import { unverifiedClaims } from './signing-key.ts';
 import type { SigningKey } from './signing-key.ts';
 
 /** The user of a valid token, and the accepted audiences that it is for. */
-export interface TokenUser {
+interface TokenUser {
   readonly user: UserInfo;
   readonly audiences: readonly string[];
 }

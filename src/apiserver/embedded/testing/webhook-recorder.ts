@@ -11,7 +11,7 @@ export type Review = { readonly apiVersion: string; readonly kind: string; reado
 /** Computes the response: a whole body, or the fields of `response` besides the uid. */
 export type Behaviour = (review: Review) => Answer | Promise<Answer>;
 
-export interface Answer {
+interface Answer {
   readonly response?: Readonly<Record<string, unknown>>;
   readonly body?: string;
   readonly status?: number;

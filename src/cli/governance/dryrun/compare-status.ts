@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, type JsonValue, own } from '../../../res
 /** How deep an expected status may be: statuses have less than ten levels. */
 const MAX_DEPTH = 100;
 
-export interface ComparedLine {
+interface ComparedLine {
   readonly text: string;
   readonly outcome: 'matches' | 'differs' | 'skipped';
 }

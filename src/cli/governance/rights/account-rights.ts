@@ -105,7 +105,7 @@ export function reportedRights(account: string, object: KubernetesObject): reado
 }
 
 /** The governance account that the status of a policy says lacks rights. */
-export function forbiddenAccount(object: KubernetesObject): string | undefined {
+function forbiddenAccount(object: KubernetesObject): string | undefined {
   const messages = textsIn(object['status']).join('\n').slice(0, MAX_STATUS);
   return [...messages.matchAll(FORBIDDEN)].map(([, name = '']) => name).find((name) => ACCOUNT.test(name));
 }

@@ -70,7 +70,7 @@ export interface Snapshot {
 }
 
 /** Governance policies of all namespaces. */
-export interface GovernanceState {
+interface GovernanceState {
   readonly policies: readonly KubernetesObject[];
   readonly templates: readonly ConfigurationPolicy[];
   /** What the governance account lacks for them. */

@@ -7,7 +7,7 @@ import { buffer } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 
 /** A request that a {@link ScriptedServer} received. */
-export interface SeenRequest {
+interface SeenRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingMessage['headers'];

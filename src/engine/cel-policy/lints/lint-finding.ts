@@ -13,7 +13,7 @@ export type LintCode =
   | 'request-value';
 
 /** Codes of mistakes for which a policy is refused: it can never do what it says. */
-export type LintErrorCode = Extract<LintCode, 'mutation' | 'namespace-object'>;
+type LintErrorCode = Extract<LintCode, 'mutation' | 'namespace-object'>;
 
 interface Located {
   /** Path of the field, such as `validations[0].expression`. */

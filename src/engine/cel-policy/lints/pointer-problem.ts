@@ -4,7 +4,7 @@ import type { MergeType } from '../../../resources/structured-merge/index.ts';
 import type { ConstantText } from './constant-text.ts';
 
 /** What is wrong with a path. */
-export interface PointerProblem {
+interface PointerProblem {
   readonly message: string;
   /** Whether the operation fails for every object; otherwise what it adds is dropped. */
   readonly isFatal: boolean;

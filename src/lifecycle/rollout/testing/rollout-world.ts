@@ -46,7 +46,7 @@ export interface Policy {
 /**
  * What a replica reads from revisions: the serving one with its order, those to stage, and whether nothing can serve.
  */
-export interface Wanted {
+interface Wanted {
   readonly serving: number;
   readonly order: number;
   readonly staged: readonly number[];

@@ -1,0 +1,100 @@
+// Exports that nothing needs: what no other file imports is private to its file, but for types of what it exports.
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** Names that are imported from a file; `*`: all of them may be. */
+type Uses = Map<string, Set<string>>;
+
+const STATEMENT = /^(?:import|export)\s+(?:type\s+)?(\{[^}]*\}|\* as \w+|\*)\s+from\s+'(\.[^']+)'/gm;
+/** `const { X } = await import('./x.ts')`, and what takes the whole module. */
+const DYNAMIC = /(?:\{([^{}]*)\}\s*=\s*(?:\(\s*)?await\s+)?\bimport\(\s*'(\.[^']+)'/g;
+const VALUE = /^export (?:async )?(?:const|function\*?|class) (\w+)/gm;
+const TYPE = /^export (?:interface|type) (\w+)/gm;
+const LISTED = /^export (?:type )?\{([^}]*)\}/gm;
+
+/** The names in braces, as their file exports them: `type X`, `X as Y`. */
+function namesIn(list: string): readonly string[] {
+  return list
+    .replace(/\/\/.*|[{}]/g, '')
+    .split(',')
+    .map((one) => one.trim().replace(/^type /, ''))
+    .filter((one) => one !== '');
+}
+
+function usesIn(file: string, text: string, uses: Uses): void {
+  const use = (specifier: string, names: readonly string[]): void => {
+    const target = join(dirname(file), specifier);
+    const known = uses.get(target) ?? new Set();
+    uses.set(target, known);
+    for (const name of names) {
+      known.add(name);
+    }
+  };
+  for (const [, what = '', specifier = ''] of text.matchAll(STATEMENT)) {
+    use(specifier, what.startsWith('{') ? namesIn(what).map((one) => one.replace(/ as .*/, '')) : ['*']);
+  }
+  for (const [, list, specifier = ''] of text.matchAll(DYNAMIC)) {
+    use(specifier, list === undefined ? ['*'] : namesIn(list).map((one) => one.replace(/:.*/s, '')));
+  }
+}
+
+/** Without types that the file itself mentions: they may be a part of something else that it exports. */
+function exportsOf(text: string): readonly string[] {
+  const namesOf = (pattern: RegExp): readonly string[] => [...text.matchAll(pattern)].map(([, name = '']) => name);
+  const types = namesOf(TYPE).filter((name) => text.match(new RegExp(`\\b${name}\\b`, 'g'))?.length === 1);
+  const listed = namesOf(LISTED).flatMap((list) => namesIn(list).map((one) => one.replace(/.* as /, '')));
+  return [...namesOf(VALUE), ...types, ...listed];
+}
+
+/** `FILE NAME` of each export that none of the other files imports. */
+function unusedExports(texts: ReadonlyMap<string, string>): readonly string[] {
+  const uses: Uses = new Map();
+  for (const [file, text] of texts) {
+    usesIn(file, text, uses);
+  }
+  return [...texts].flatMap(([file, text]) => {
+    const used = uses.get(file) ?? new Set();
+    return used.has('*') ? [] : exportsOf(text).flatMap((name) => (used.has(name) ? [] : [`${file} ${name}`]));
+  });
+}
+
+describe('exports of the sources', () => {
+  const files = globSync('{src,test,bench,tools}/**/*.{ts,mts,mjs}', {
+    cwd: root,
+    // What these export is for those who call a module.
+    exclude: ['test/fixtures/guests/**'],
+  }).map((file) => file.replaceAll('\\', '/'));
+  const texts = new Map(files.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
+
+  it('are imported by another file, a test at least', () => {
+    assert.ok(files.length > 1_000, `expected the sources, found ${files.length} files`);
+    assert.deepEqual(unusedExports(texts), []);
+  });
+
+  it('are found in whichever way they are exported and imported', () => {
+    const shared = `export const a = 1;\nexport async function b() {}\nexport interface C {}\nexport interface G {}\nexport type H = G;\nexport {\n  d,\n  type E as F,\n} from './y.ts';\n`;
+    const unusedWith = (...others: readonly string[]): readonly string[] =>
+      unusedExports(new Map([['x.ts', shared], ...others.map((text, index) => [`z${index}.ts`, text] as const)]));
+    assert.deepEqual(unusedWith(), ['x.ts a', 'x.ts b', 'x.ts C', 'x.ts H', 'x.ts d', 'x.ts F']);
+    assert.deepEqual(unusedWith("import {\n  a,\n  type C,\n} from './x.ts';", "export { b as c } from './x.ts';"), [
+      'x.ts H',
+      'x.ts d',
+      'x.ts F',
+      'z1.ts c',
+    ]);
+    assert.deepEqual(unusedWith("const { a, b: c } = await import('./x.ts');"), [
+      'x.ts C',
+      'x.ts H',
+      'x.ts d',
+      'x.ts F',
+    ]);
+    for (const whole of ["import * as x from './x.ts';", "const x = import('./x.ts');", "export * from './x.ts';"]) {
+      assert.deepEqual(unusedWith(whole), []);
+    }
+  });
+});
