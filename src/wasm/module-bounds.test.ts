@@ -12,6 +12,7 @@ import { rewriteModule } from './rewrite.ts';
 import { example, fixture } from './testing/guests.ts';
 import { HARMLESS, hostileModule } from './testing/hostile-module.ts';
 import type { HostileShape } from './testing/hostile-module.ts';
+import { goFunction } from './testing/large-functions.ts';
 import { wat } from './testing/wat.ts';
 
 const MIB = 1024 * 1024;
@@ -153,6 +154,12 @@ describe('A module', () => {
       code: 'module-invalid',
       message: /param count of 1001 exceeds internal limit of 1000/,
     });
+  });
+
+  it('of Go may have a function of 167 KB', () => {
+    const module = goFunction(1_885);
+    assert.ok(module.length > 167_000);
+    compileModule(module, { memoryLimitBytes: MIB, isolation: 'restore' });
   });
 
   it('that is malformed is refused as invalid, not as too costly', () => {

@@ -10,6 +10,7 @@ import { MAX_TABLES, PRIVATE_PREFIX } from './rewrite.ts';
 import { SandboxInstance } from './sandbox.ts';
 import { example, fixture, sandboxOf } from './testing/guests.ts';
 import { generatedModule } from './testing/generated-module.ts';
+import { withLargeFunctions } from './testing/large-functions.ts';
 import { wat } from './testing/wat.ts';
 
 const MEMORY_BYTES = 4 * 1024 * 1024;
@@ -124,6 +125,34 @@ const CASES: Record<string, string> = {
     (i32.add (memory.grow (i32.const 1)) (memory.size))))`,
 };
 
+/** Choices of a generated module, and arguments of its function. */
+const CALLS = [fc.uint8Array({ minLength: 20, maxLength: 600, size: 'max' }), fc.nat(200_000), fc.nat()] as const;
+
+/** Calls a generated module with and without the sandbox, in both isolations. @returns the fuel of each call */
+function assertSame(bytes: Uint8Array, p: number, q: number): number[] {
+  const original = new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports;
+  const run = original['run'] as (p: number, q: number) => number;
+  const expected = run(p, q);
+  const steps = (original['steps'] as WebAssembly.Global).value as number;
+  const memory = Buffer.from((original['memory'] as WebAssembly.Memory).buffer);
+  return ISOLATIONS.map((isolation) => {
+    const instance = instanceOf(bytes, isolation);
+    const before = Buffer.from(instance.u8);
+    assert.equal(instance.func('run')(p, q), expected);
+    const { fuelUsed } = instance;
+    // Every step is counted by four added instructions.
+    assert.ok(fuelUsed >= 4 * steps, `${fuelUsed} for ${steps} steps`);
+    assert.equal(instance.memoryBytes, memory.length);
+    assert.ok(memory.equals(instance.view(0, memory.length)));
+    if (isolation === 'restore') {
+      assert.ok(instance.restore());
+      assert.ok(before.equals(instance.u8), 'memory is put back');
+      assert.equal(instance.func('run')(p, q), expected);
+    }
+    return fuelUsed;
+  });
+}
+
 describe('a rewritten module', () => {
   for (const [title, text] of Object.entries(CASES)) {
     it(`computes the same: ${title}`, () => {
@@ -143,34 +172,20 @@ describe('a rewritten module', () => {
 
   it('computes the same and is restored exactly, for any code', () => {
     fc.assert(
-      fc.property(
-        fc.uint8Array({ minLength: 20, maxLength: 600, size: 'max' }),
-        fc.nat(200_000),
-        fc.nat(),
-        (choices, p, q) => {
-          const bytes = wat(generatedModule(choices));
-          const original = new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports;
-          const run = original['run'] as (p: number, q: number) => number;
-          const expected = run(p, q);
-          const steps = (original['steps'] as WebAssembly.Global).value as number;
-          const memory = Buffer.from((original['memory'] as WebAssembly.Memory).buffer);
-          for (const isolation of ISOLATIONS) {
-            const instance = instanceOf(bytes, isolation);
-            const before = Buffer.from(instance.u8);
-            assert.equal(instance.func('run')(p, q), expected);
-            // Every step is counted by four added instructions.
-            assert.ok(instance.fuelUsed >= 4 * steps, `${instance.fuelUsed} for ${steps} steps`);
-            assert.equal(instance.memoryBytes, memory.length);
-            assert.ok(memory.equals(instance.view(0, memory.length)));
-            if (isolation === 'restore') {
-              assert.ok(instance.restore());
-              assert.ok(before.equals(instance.u8), 'memory is put back');
-              assert.equal(instance.func('run')(p, q), expected);
-            }
-          }
-        },
-      ),
+      fc.property(...CALLS, (choices, p, q) => {
+        assertSame(wat(generatedModule(choices)), p, q);
+      }),
       { numRuns: 25 },
+    );
+  });
+
+  it('does so for the same fuel when its functions are larger than usual', () => {
+    fc.assert(
+      fc.property(...CALLS, (choices, p, q) => {
+        const module = wat(generatedModule(choices));
+        assert.deepEqual(assertSame(withLargeFunctions(module), p, q), assertSame(module, p, q));
+      }),
+      { numRuns: 5, endOnFailure: true },
     );
   });
 

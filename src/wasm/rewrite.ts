@@ -20,6 +20,8 @@ import { INIT_FUEL, PAGE_BYTES } from './metering.ts';
 import { featureOfOpcode, Op, Simd, ValueType } from './opcodes.ts';
 import {
   bulkBody,
+  chargeBody,
+  markBody,
   cardCount,
   growBody,
   isUsedBody,
@@ -178,14 +180,8 @@ class ModuleRewriter {
     // Indexes of the added functions and globals.
     const importedFunctions = this.#functionImports.length;
     const added = this.#functionTypes.length;
-    const [bulk, table, grow, snapshot, restore, isUsed] = [0, 1, 2, 3, 4, 5].map((index) => added + index) as [
-      number,
-      number,
-      number,
-      number,
-      number,
-      number,
-    ];
+    const [bulk, table, charge, grow] = [added, added + 1, added + 2, added + 3] as const;
+    const [snapshot, restore, isUsed, mark] = [grow + 1, grow + 2, grow + 3, grow + 4] as const;
     const fuelGlobal = this.#globals.length;
     const tracking = this.#tracked && memory !== undefined ? this.#tracking(memoryPages) : undefined;
 
@@ -200,6 +196,8 @@ class ModuleRewriter {
       growFunction: grow,
       bulkFunction: bulk,
       tableFunction: table,
+      chargeFunction: charge,
+      markFunction: mark,
     };
 
     // Types of the added functions: (i32) -> (), (i32 i32) -> (), (i32) -> i32.
@@ -210,11 +208,12 @@ class ModuleRewriter {
       [FUNCTION_FORM, 1, i32, 1, i32],
     ];
     const firstType = this.#typeParams.length;
-    const [fromLength, fromRange, toNumber] = [firstType, firstType + 1, firstType + 2];
+    const [fromNumber, fromRange, toNumber] = [firstType, firstType + 1, firstType + 2];
     const environment = { fuelGlobal, tracking };
     const helpers: [type: number, body: Uint8Array][] = [
       [fromRange, bulkBody(environment)],
-      [fromLength, tableBody(environment)],
+      [fromNumber, tableBody(environment)],
+      [fromNumber, chargeBody(environment)],
     ];
     if (memory !== undefined) {
       helpers.push([toNumber, growBody(environment)]);
@@ -223,6 +222,7 @@ class ModuleRewriter {
       helpers.push([toNumber, snapshotBody(tracking, restore, isUsed)]);
       helpers.push([toNumber, restoreBody(tracking)]);
       helpers.push([toNumber, isUsedBody()]);
+      helpers.push([fromNumber, markBody(tracking)]);
     }
 
     const memories = memory === undefined ? [] : this.#memories(memory, memoryPages);

@@ -101,6 +101,21 @@ export function tableBody(env: RuntimeEnvironment): Body {
   return code.op(Op.end).written;
 }
 
+/** Charges instructions. (i32 fuel) */
+export function chargeBody(env: RuntimeEnvironment): Body {
+  const code = new BinaryWriter().u32(0);
+  code.op(Op.localGet, 0);
+  chargeI32(code, env.fuelGlobal);
+  return code.op(Op.end).written;
+}
+
+/** Marks the card of an address. (i32 address) */
+export function markBody({ cardMemory }: TrackingEnvironment): Body {
+  const code = new BinaryWriter().u32(0);
+  code.op(Op.localGet, 0, Op.i32Const, CARD_SHIFT, Op.i32ShrU, Op.i32Const, 1);
+  return code.op(Op.i32Store8, 0x40).u32(cardMemory).op(0, Op.end).written;
+}
+
 /** memory.grow: charged when it succeeds. With tracking, only the page count changes. (i32 pages) -> i32 */
 export function growBody(env: RuntimeEnvironment): Body {
   const [delta, old] = [0, 1];

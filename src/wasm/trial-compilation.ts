@@ -8,7 +8,7 @@ import { SECTION_ORDER, SectionId } from './section-id.ts';
 
 /**
  * Memory that a compilation may take: a quarter of the chart's limit for a policy server. Two functions of a Rust policy take
- * 217 MiB after wasm-opt, and one of Kubernetes' CEL in Go 151. With a third of the limit, hostile modules ended the process. Bytes.
+ * 160 MiB after wasm-opt, and one of 356 KB in Go 192. With a third of the limit, hostile modules ended the process. Bytes.
  */
 const MAX_COMPILER_BYTES = 256 * 1024 * 1024;
 
