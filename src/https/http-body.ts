@@ -11,24 +11,27 @@ const MAX_RECEIVING_BYTES = 256 * 1024 * 1024;
 const FIRST_BYTES = 64 * 1024;
 
 /**
- * The part of {@link MAX_RECEIVING_BYTES} reserved for the first {@link FIRST_BYTES} of bodies, so that clients that
- * send large bodies slowly cannot block ordinary reviews, of which some 13,000 fit. Bytes.
+ * The share of the memory reserved for the first {@link FIRST_BYTES} of bodies, so that clients that send large bodies slowly
+ * cannot block ordinary reviews, of which some 13,000 fit in a quarter of {@link MAX_RECEIVING_BYTES}.
  */
-const RESERVED_BYTES = 64 * 1024 * 1024;
+const RESERVED_SHARE = 1 / 4;
 
 /** Counts the memory of bodies that are being received, over all connections of a server. */
 export class BodyBudget {
   /** Of one body. */
   readonly maxBodyBytes: number;
+  readonly #maxBytes: number;
   #used = 0;
 
-  constructor(maxBodyBytes: number) {
+  /** @param maxBytes of all bodies together; default: {@link MAX_RECEIVING_BYTES} */
+  constructor(maxBodyBytes: number, maxBytes: number = MAX_RECEIVING_BYTES) {
     this.maxBodyBytes = maxBodyBytes;
+    this.#maxBytes = maxBytes;
   }
 
   /** Reserves bytes for a growing body. Returns false, without reserving, when there is no room. */
   take(bytes: number, bodySize: number): boolean {
-    const limit = bodySize <= FIRST_BYTES ? MAX_RECEIVING_BYTES : MAX_RECEIVING_BYTES - RESERVED_BYTES;
+    const limit = bodySize <= FIRST_BYTES ? this.#maxBytes : this.#maxBytes * (1 - RESERVED_SHARE);
     if (this.#used + bytes > limit) {
       return false;
     }

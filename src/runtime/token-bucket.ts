@@ -26,13 +26,13 @@ export class TokenBucket {
     return this.#tokens >= 0 ? 0 : -this.#tokens / this.#perMs;
   }
 
-  /** Takes a token if there is one. */
-  take(now: number): boolean {
+  /** Takes tokens if there are so many. */
+  take(now: number, count = 1): boolean {
     this.#fill(now);
-    if (this.#tokens < 1) {
+    if (this.#tokens < count) {
       return false;
     }
-    this.#tokens -= 1;
+    this.#tokens -= count;
     return true;
   }
 

@@ -6,6 +6,7 @@ import type { ResourceDefinition } from '../resource-definition.ts';
 import { GuardedAdmission } from './admission/guarded-admission.ts';
 import type { AdmissionGuard } from './admission/guarded-admission.ts';
 import { WebhookAdmission } from './admission/webhook-admission.ts';
+import type { WebhookIdentity } from './admission/webhook-client.ts';
 import type { ServiceResolver } from './admission/webhook-target.ts';
 import { Authenticator } from './authentication/authenticator.ts';
 import type { StaticToken } from './authentication/authenticator.ts';
@@ -66,6 +67,8 @@ export interface EmbeddedClusterOptions {
   readonly issuer?: string;
   /** Resolves the Services of webhooks to addresses, because there is no cluster network. Default: their cluster IPs. */
   readonly resolveService?: ServiceResolver;
+  /** The client certificate with which webhooks are called. Default: none. */
+  readonly webhookIdentity?: WebhookIdentity;
   /** Whether NetworkPolicy has the subresource `status` of KEP-2943. If false, stored ones are removed. Default: false. */
   readonly networkPolicyStatus?: boolean;
   /** Checks writes before validating webhooks, also those of administrators. Default: none. */
@@ -136,6 +139,7 @@ export class EmbeddedCluster implements AsyncDisposable {
         rules?.applyDefaults(object);
       },
       ...(options.resolveService === undefined ? {} : { resolveService: options.resolveService }),
+      ...(options.webhookIdentity === undefined ? {} : { webhookIdentity: options.webhookIdentity }),
       ...(options.onIgnoredFailure === undefined ? {} : { onIgnoredFailure: options.onIgnoredFailure }),
     });
     this.#context = {

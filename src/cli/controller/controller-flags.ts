@@ -2,6 +2,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { GOVERNANCE_ACCOUNT } from '../../governance/index.ts';
 import {
+  addressList,
   MAX_HISTORY_LIMIT,
   MAX_PROGRESS_DEADLINE_MS,
   MIN_PROGRESS_DEADLINE_MS,
@@ -28,6 +29,7 @@ import {
   type SourceFlags,
 } from '../module/source-flags.ts';
 import { TRUST_FLAG, TRUST_HELP, VERIFICATION_FLAG, type VerificationFlags } from '../module/verification-flags.ts';
+import { errorText } from '../../values/index.ts';
 import { portNumber } from '../port-flag.ts';
 import { addCopiesFlags, type CopiesFlags } from './copies-flags.ts';
 import { addFailingPoliciesFlags, failingPolicies, type FailingPoliciesFlags } from './failing-policies-flags.ts';
@@ -69,6 +71,8 @@ export interface ControllerFlags
   readonly webhookKeyFile?: string;
   readonly webhookUrl?: string;
   readonly webhookCaFile?: string;
+  readonly webhookClientCaFile?: readonly string[];
+  readonly webhookApiServers: readonly string[];
   readonly operationsAddr: string;
   readonly operationsPort: number;
 }
@@ -126,6 +130,17 @@ export function controllerCommandWithFlags(): Command {
     .option('--webhook-key-file <file>', 'PEM key of the certificate')
     .option('--webhook-url <url>', 'URL at which the API server reaches that port')
     .option('--webhook-ca-file <file>', 'PEM CA of the certificate')
+    .option(
+      '--webhook-client-ca-file <files>',
+      'PEM CAs of the certificates that API servers present; other clients are refused (default: any client)',
+      listOf,
+    )
+    .option(
+      '--webhook-api-servers <addresses>',
+      'addresses and networks that API servers call from; other clients are refused (default: those of the Service kubernetes are told more than others)',
+      apiServerAddresses,
+      [],
+    )
     .option('--operations-addr <address>', 'address of the port for operators', '127.0.0.1')
     .option(
       '--operations-port <port>',
@@ -209,6 +224,10 @@ export interface WebhookFlags {
   readonly url: string | undefined;
   /** Undefined when the controller manages the certificates. */
   readonly files: { readonly certFile: string; readonly keyFile: string; readonly caFile: string } | undefined;
+  /** CAs of client certificates. Empty: clients need none. */
+  readonly clientCaFiles: readonly string[];
+  /** Undefined: those that the cluster names. */
+  readonly apiServers: readonly string[] | undefined;
 }
 
 /**
@@ -221,12 +240,19 @@ export function webhookFlags(flags: ControllerFlags, isManaged: boolean): Webhoo
   const files = [certFile, keyFile, caFile];
   const isFileGiven = files.some((file) => file !== undefined);
   if (port === undefined) {
-    if (isFileGiven || flags.webhookUrl !== undefined) {
+    if (isFileGiven || [flags.webhookUrl, flags.webhookClientCaFile].some((flag) => flag !== undefined)) {
       throw usageError('--webhook-… flags are given without --webhook-port', 'Name the port, or leave them all out.');
     }
     return undefined;
   }
-  const shared = { host: flags.webhookAddr, port, url: flags.webhookUrl };
+  const { webhookApiServers: apiServers, webhookClientCaFile: clientCaFiles = [] } = flags;
+  const shared = {
+    host: flags.webhookAddr,
+    port,
+    url: flags.webhookUrl,
+    clientCaFiles,
+    apiServers: apiServers.length === 0 ? undefined : apiServers,
+  };
   if (isManaged) {
     if (isFileGiven) {
       throw usageError('--webhook-…-file: with --manage-policy-servers the certificates come from Secrets');
@@ -254,6 +280,20 @@ function serviceAccountName(text: string): string {
     throw new InvalidArgumentError(`expected the name of a service account: ${problem}`);
   }
   return text;
+}
+
+function listOf(text: string): readonly string[] {
+  return text.split(',').filter((item) => item !== '');
+}
+
+function apiServerAddresses(text: string): readonly string[] {
+  const addresses = listOf(text);
+  try {
+    addressList(addresses);
+  } catch (error) {
+    throw new InvalidArgumentError(errorText(error));
+  }
+  return addresses;
 }
 
 function count(text: string): number {

@@ -170,14 +170,22 @@ function policyServers(flags: ControllerFlags): PolicyServers {
     webhook: webhook && {
       host: webhook.host,
       port: webhook.port,
-      tls: files,
+      tls: { ...files, clientCaFiles: webhook.clientCaFiles },
+      apiServers: webhook.apiServers,
       ...(webhook.url === undefined ? { service: controllerService(namespace) } : { url: webhook.url }),
     },
   };
 }
 
-function remoteWebhook({ host, port, url, files }: WebhookFlags): Omit<WebhookOptions, 'controllerUser'> | undefined {
-  return files && { host, port, url, tls: files, ca: readPem(files.caFile) };
+function remoteWebhook({
+  host,
+  port,
+  url,
+  files,
+  clientCaFiles,
+  apiServers,
+}: WebhookFlags): Omit<WebhookOptions, 'controllerUser'> | undefined {
+  return files && { host, port, url, tls: { ...files, clientCaFiles }, apiServers, ca: readPem(files.caFile) };
 }
 
 /** The CA file is read for each call: certificates are renewed while the controller runs. */

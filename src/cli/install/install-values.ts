@@ -30,6 +30,7 @@ export interface InstallValues {
   readonly imagePullSecrets: readonly JsonObject[];
   readonly exemptNamespaces: readonly string[];
   readonly listenAddress: string;
+  readonly apiServers: readonly string[];
   readonly controller: {
     readonly replicas: number;
     readonly logLevel: string;
@@ -144,6 +145,10 @@ export function valuesDeclaration(version: string): ValueSection {
       "Address that the pods of the controller and of policy servers listen on. Use '::', in quotes, on IPv6 and dual-stack clusters.",
       '0.0.0.0',
       { pattern: '^([0-9.]+|[0-9A-Fa-f:]+)$' },
+    ),
+    apiServers: texts(
+      'Addresses and networks (CIDR) that API servers call webhooks of the controller from: other clients are refused. Empty: clients that are not the endpoints of the Service kubernetes are told less of why a policy is refused.',
+      [],
     ),
     controller: section('The controller.', {
       replicas: integer('Replicas of the controller. One leads; the others serve its webhook and stand by.', 2, 0),

@@ -13,6 +13,7 @@ const SHOWN = {
   imagePullSecrets: [{ name: 'pull' }],
   exemptNamespaces: ['kube-system', 'ops'],
   listenAddress: '::',
+  apiServers: ['10.0.0.0/28'],
   controller: {
     replicas: 3,
     logLevel: 'debug',

@@ -46,6 +46,7 @@ type Path = readonly string[];
 const FLAGS: Readonly<Record<string, string>> = {
   exemptNamespaces: 'exempt-namespaces',
   listenAddress: 'webhook-addr',
+  apiServers: 'webhook-api-servers',
   'certificates.mode': 'certificates',
   'certificates.caLifetime': 'ca-lifetime',
   'certificates.caOverlap': 'ca-overlap',

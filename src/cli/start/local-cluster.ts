@@ -53,8 +53,11 @@ export async function startLocalCluster({
   log,
 }: LocalClusterOptions): Promise<LocalCluster> {
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
+  const read = (file: string): string => readFileSync(file, 'utf8');
   const cluster = await EmbeddedCluster.open({
     file: join(dataDir, 'cluster.sqlite'),
+    // The only client certificate of the CA, so that the webhook for our own kinds answers nobody else.
+    webhookIdentity: { cert: read(certificates.controlCertFile), key: read(certificates.controlKeyFile) },
     networkPolicyStatus,
     guard,
     tokens: [{ token, user: { username: 'admin', groups: ['system:masters', 'system:authenticated'] } }],
@@ -67,7 +70,6 @@ export async function startLocalCluster({
   });
   try {
     const isNew = await installKinds(cluster);
-    const read = (file: string): string => readFileSync(file, 'utf8');
     const { gateway, url } = await onFreePort(port, async (free) => {
       const tls = { cert: read(certificates.certFile), key: read(certificates.keyFile) };
       const candidate = new Gateway({

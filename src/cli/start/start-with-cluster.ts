@@ -240,7 +240,11 @@ function localController(
     webhook: {
       host: HOST,
       port: 0,
-      tls: { certFile: certificates.certFile, keyFile: certificates.keyFile },
+      tls: {
+        certFile: certificates.certFile,
+        keyFile: certificates.keyFile,
+        clientCaFiles: [certificates.caFile],
+      },
       ca,
       controllerUser: CONTROLLER_USER.username,
       modulesUrl: folder,

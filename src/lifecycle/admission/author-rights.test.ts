@@ -22,6 +22,7 @@ import { SharedCaches } from '../../runtime/index.ts';
 import { AuthorRights } from './author-rights.ts';
 import { MAX_REVIEWED_RESOURCES, neededRights } from './needed-rights.ts';
 import { OwnKindsWebhook } from './own-kinds-webhook.ts';
+import { ReviewBudget } from './review-budget.ts';
 import { object, review } from './testing/validation-cases.ts';
 
 const PRODUCT = 'portcullis';
@@ -145,7 +146,13 @@ describe('the author of a namespaced policy', () => {
     const caches = new SharedCaches({ cluster: controller, log });
     const ca = readFileSync(certificates.caFile, 'utf8');
     const options = { cluster: controller, caches, namespace: PRODUCT, ca, log, controllerUser: CONTROLLER };
-    const webhook = new OwnKindsWebhook({ ...options, host: '127.0.0.1', port: 0, tls: certificates });
+    const webhook = new OwnKindsWebhook({
+      ...options,
+      host: '127.0.0.1',
+      port: 0,
+      tls: certificates,
+      apiServers: ['127.0.0.1'],
+    });
     const aborting = new AbortController();
     const running = [webhook.registration, caches, webhook].map((runnable) => runnable.start(aborting.signal));
     stop = async () => {
@@ -498,17 +505,14 @@ describe('the author of a namespaced policy', () => {
       username: 'owner',
       userInfo: { username: 'owner' },
     });
-    assert.equal(
-      await new AuthorRights({ cluster: admin, namespace: PRODUCT, log }).refusal(request, needed, []),
-      undefined,
-    );
+    const caller = { address: '127.0.0.1', isApiServer: true };
+    const options = { namespace: PRODUCT, budget: new ReviewBudget(), log };
+    const refusalOf = (one: Cluster): Promise<ApiError | undefined> =>
+      new AuthorRights({ ...options, cluster: one }).refusal(request, needed, [], caller);
+    assert.equal(await refusalOf(admin), undefined);
     // Nothing listens there.
     const unreachable = new KubernetesCluster({ server: 'https://127.0.0.1:1', credentials: tokenCredentials('none') });
-    const refusal = await new AuthorRights({ cluster: unreachable, namespace: PRODUCT, log }).refusal(
-      request,
-      needed,
-      [],
-    );
+    const refusal = await refusalOf(unreachable);
     unreachable.close();
     assert.deepEqual([refusal?.code, refusal?.reason], [503, 'ServiceUnavailable']);
     assert.match(

@@ -19,6 +19,8 @@ import { Findings } from './findings.ts';
 import { ALL, type MatchedResource, MAX_REVIEWED_RESOURCES, type NeededRights } from './needed-rights.ts';
 import { objectAt, type OwnKindsReview } from './own-kinds-review.ts';
 import type { ReadObject } from './parameter-objects.ts';
+import type { ReviewBudget } from './review-budget.ts';
+import type { ReviewCaller } from './review-callers.ts';
 import { type RestoredRevision, rightsToRestore } from './restored-revisions.ts';
 
 /** Access reviews of one policy at a time. */
@@ -40,6 +42,8 @@ export interface AuthorRightsOptions {
   readonly cluster: Cluster;
   /** The namespace of the product, with the revisions. */
   readonly namespace: string;
+  /** What access reviews may cost. */
+  readonly budget: ReviewBudget;
   readonly log: Logger;
 }
 
@@ -47,24 +51,39 @@ export interface AuthorRightsOptions {
 export class AuthorRights {
   readonly #cluster: Cluster;
   readonly #namespace: string;
+  readonly #budget: ReviewBudget;
   readonly #log: Logger;
 
-  constructor({ cluster, namespace, log }: AuthorRightsOptions) {
+  constructor({ cluster, namespace, budget, log }: AuthorRightsOptions) {
     this.#cluster = cluster;
     this.#namespace = namespace;
+    this.#budget = budget;
     this.#log = log;
   }
 
   /**
-   * Why the user of a review may not write the policy; undefined if the user has the rights. Fails closed.
+   * Why the user of a review may not write the policy; undefined if the user has the rights. Fails closed. Only API servers are
+   * told which rights are missing: other clients may name any user.
    *
    * @param declared rights for the spec, if it changes
    * @param restored revisions that the change restores
+   * @throws RequestRefused 429
    */
   async refusal(
     review: OwnKindsReview,
     declared: NeededRights | undefined,
     restored: readonly RestoredRevision[],
+    caller: ReviewCaller,
+  ): Promise<ApiError | undefined> {
+    const error = await this.#refusal(review, declared, restored, caller);
+    return error === undefined || caller.isApiServer ? error : withoutDetail(review, error);
+  }
+
+  async #refusal(
+    review: OwnKindsReview,
+    declared: NeededRights | undefined,
+    restored: readonly RestoredRevision[],
+    caller: ReviewCaller,
   ): Promise<ApiError | undefined> {
     const findings = new Findings();
     const signal = AbortSignal.timeout(REVIEWS_MS);
@@ -81,7 +100,13 @@ export class AuthorRights {
         return refused(review, findings);
       }
       const rights = (await Promise.all(needed.map((one) => this.#rightsOf(one, review, signal)))).flat();
-      for (const { right, missing } of await this.#missing(review, rights, signal)) {
+      const questions = questionsOf(review, rights);
+      const { username } = review;
+      this.#budget.takeOfAddress(caller, questions.size);
+      if (!this.#budget.takeOfUser(caller, username, questions.size)) {
+        return tooMany(review);
+      }
+      for (const { right, missing } of await this.#missing(rights, questions, signal)) {
         findings.reject('author-rights', forbidden(right.field, missingText(review, right, missing)));
       }
     } catch (error) {
@@ -151,23 +176,42 @@ export class AuthorRights {
 
   /** The rights that the user lacks, with the verbs, in the order of `rights`. */
   async #missing(
-    review: OwnKindsReview,
     rights: readonly NeededRight[],
+    questions: Questions,
     signal: AbortSignal,
   ): Promise<readonly { readonly right: NeededRight; readonly missing: readonly string[] }[]> {
-    const needed = rights.flatMap((right) => right.verbs.map((verb) => ({ right, verb })));
-    const denied = new Map<NeededRight, string[]>();
-    await inParallel(needed, async ({ right, verb }) => {
-      const { allowed } = await reviewAccess(this.#cluster, accessReviewSpec(review, right, verb), { signal });
-      if (allowed !== true) {
-        denied.set(right, [...(denied.get(right) ?? []), verb]);
+    const denied = new Map<NeededRight, Set<string>>();
+    await inParallel([...questions.values()], async ({ spec, asking }) => {
+      const { allowed } = await reviewAccess(this.#cluster, spec, { signal });
+      for (const { right, verb } of allowed === true ? [] : asking) {
+        denied.set(right, (denied.get(right) ?? new Set()).add(verb));
       }
     });
     return rights.flatMap((right) => {
       const verbs = denied.get(right);
-      return verbs === undefined ? [] : [{ right, missing: right.verbs.filter((verb) => verbs.includes(verb)) }];
+      return verbs === undefined ? [] : [{ right, missing: right.verbs.filter((verb) => verbs.has(verb)) }];
     });
   }
+}
+
+/** Distinct access reviews by their specs, each with the rights that need it. */
+type Questions = ReadonlyMap<
+  string,
+  { readonly spec: JsonObject; readonly asking: { readonly right: NeededRight; readonly verb: string }[] }
+>;
+
+function questionsOf(review: OwnKindsReview, rights: readonly NeededRight[]): Questions {
+  const questions = new Map<string, { spec: JsonObject; asking: { right: NeededRight; verb: string }[] }>();
+  for (const right of rights) {
+    for (const verb of right.verbs) {
+      const spec = accessReviewSpec(review, right, verb);
+      const key = JSON.stringify(spec);
+      const question = questions.get(key) ?? { spec, asking: [] };
+      questions.set(key, question);
+      question.asking.push({ right, verb });
+    }
+  }
+  return questions;
 }
 
 /** The spec of a SubjectAccessReview for the user of an admission review. */
@@ -225,4 +269,15 @@ function refused({ group, kind, name, username }: OwnKindsReview, { errors }: Fi
 function unchecked({ group, kind, name, username }: OwnKindsReview, reason: string): ApiError {
   const text = `${kind}.${group} "${name}" was not accepted, because the rights of user "${username}" could not be checked: ${reason}. Try again [author-rights]`;
   return new ApiError(503, 'ServiceUnavailable', text, { name, group, kind });
+}
+
+/** Says the same whatever right is missing, or could not be checked. */
+function withoutDetail({ group, kind, name, username }: OwnKindsReview, { code, reason }: ApiError): ApiError {
+  const text = `${kind}.${group} "${name}" was not accepted: user "${username}" lacks rights to what the policy matches or reads, or they could not be checked. Which ones is told to known API servers only: see --webhook-api-servers of the controller [author-rights]`;
+  return new ApiError(code === 429 ? code : 403, code === 429 ? reason : 'Forbidden', text, { name, group, kind });
+}
+
+function tooMany({ group, kind, name, username }: OwnKindsReview): ApiError {
+  const text = `${kind}.${group} "${name}" was not accepted, because user "${username}" writes more policies than their authors' rights can be checked for. Try again later [author-rights]`;
+  return new ApiError(429, 'TooManyRequests', text, { name, group, kind, retryAfterSeconds: 1 });
 }

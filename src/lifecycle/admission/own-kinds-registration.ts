@@ -13,6 +13,7 @@ import { type AccessRule, CONTROLLER_FIELD_MANAGER, MANAGED_BY_SELECTOR } from '
 import { VALIDATING_WEBHOOKS } from '../webhook-kinds.ts';
 import { corrected, type WebhookConfiguration } from '../webhooks/webhook-object.ts';
 import { OWN_KINDS_CONFIGURATION } from './own-kinds-configuration.ts';
+import { API_SERVER_SLICE, ENDPOINT_SLICES } from './review-callers.ts';
 
 /** Access rules of the webhook for our own kinds and its registration. */
 export const OWN_KINDS_RULES: readonly AccessRule[] = [
@@ -20,6 +21,13 @@ export const OWN_KINDS_RULES: readonly AccessRule[] = [
     apiGroups: [VALIDATING_WEBHOOKS.group],
     resources: [VALIDATING_WEBHOOKS.resource],
     verbs: ['get', 'list', 'watch', 'create', 'update'],
+  },
+  // The addresses of API servers, which are told more than other clients.
+  {
+    apiGroups: [ENDPOINT_SLICES.group],
+    resources: [ENDPOINT_SLICES.resource],
+    resourceNames: [API_SERVER_SLICE.name],
+    verbs: ['get'],
   },
   // What authors of namespaced policies may do.
   { apiGroups: [SUBJECT_ACCESS_REVIEWS.group], resources: [SUBJECT_ACCESS_REVIEWS.resource], verbs: ['create'] },

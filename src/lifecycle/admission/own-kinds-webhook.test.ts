@@ -49,7 +49,13 @@ describe('the webhook for our own kinds', () => {
     const caches = new SharedCaches({ cluster: controller, log });
     const ca = readFileSync(certificates.caFile, 'utf8');
     const options = { cluster: controller, caches, namespace: 'portcullis', ca, log, controllerUser: CONTROLLER };
-    webhook = new OwnKindsWebhook({ ...options, host: '127.0.0.1', port: 0, tls: certificates });
+    webhook = new OwnKindsWebhook({
+      ...options,
+      host: '127.0.0.1',
+      port: 0,
+      tls: certificates,
+      apiServers: ['127.0.0.1'],
+    });
     const aborting = new AbortController();
     const running = [webhook.registration, caches, webhook].map((runnable) => runnable.start(aborting.signal));
     stop = async () => {
@@ -199,7 +205,13 @@ describe('the webhook for our own kinds', () => {
     const caches = new SharedCaches({ cluster: controller, log });
     const ca = readFileSync(certificates.caFile, 'utf8');
     const options = { cluster: controller, caches, namespace: 'portcullis', ca, log, controllerUser: CONTROLLER };
-    const other = new OwnKindsWebhook({ ...options, host: '127.0.0.1', port: 0, tls: certificates });
+    const other = new OwnKindsWebhook({
+      ...options,
+      host: '127.0.0.1',
+      port: 0,
+      tls: certificates,
+      apiServers: ['127.0.0.1'],
+    });
     const aborting = new AbortController();
     const running = other.start(aborting.signal);
     // Policies are reviewed in another thread, whose answers may arrive together.

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import type { Logger } from 'pino';
-import type { Cluster } from '../../cluster/index.ts';
+import { ApiError, type Cluster } from '../../cluster/index.ts';
 import { MAX_REVIEW_BYTES } from '../../engine/definition/index.ts';
 import { aborted, type Runnable, type RuntimeMetrics, type SharedCaches } from '../../runtime/index.ts';
 import {
@@ -19,17 +19,26 @@ import { type CertificateBundle, fixedBundle } from '../certificates/certificate
 import type { ServiceReachability } from '../policy-servers/reachable-services.ts';
 import type { WebhookTarget } from '../webhooks/webhook-object.ts';
 import type { PolicyTypeChecks } from '../type-checks/policy-type-checks.ts';
+import { OwnerQueue } from '../../threads/index.ts';
 import { errorText } from '../../values/index.ts';
 import { AuthorRights } from './author-rights.ts';
 import { OWN_KINDS_PATH, ownKindsConfiguration } from './own-kinds-configuration.ts';
 import { OwnKindsRegistration } from './own-kinds-registration.ts';
-import { parseReview, reviewResponse } from './own-kinds-review.ts';
-import { OwnKindsRules, type OwnKindsRulesOptions } from './own-kinds-rules.ts';
+import { type OwnKindsReview, parseReview, reviewResponse } from './own-kinds-review.ts';
+import { OwnKindsRules, type OwnKindsRulesOptions, type RulesVerdict } from './own-kinds-rules.ts';
 import { isOfPolicies, PolicyReviews } from './policy-reviews.ts';
+import { ReviewBudget, unitsOfBody } from './review-budget.ts';
+import { type ReviewCaller, ReviewCallers } from './review-callers.ts';
 import { TypeWarnings } from './type-warnings.ts';
 
 /** Time for reviews under way when the process ends. Milliseconds. */
 const DRAIN_MS = 2_000;
+/** Memory of all reviews that are received or wait: nine of the largest, in a process of 512 MiB. Bytes. */
+const MAX_OWN_KINDS_BYTES = 64 * 1024 * 1024;
+/** The part of it for clients that are no API servers, as far as known. Bytes. */
+const MAX_STRANGER_BYTES = 16 * 1024 * 1024;
+/** `Retry-After` of 429, with which API servers try again until the webhook's timeout. Seconds. */
+const RETRY_AFTER_SECONDS = 1;
 
 export interface OwnKindsWebhookOptions extends OwnKindsRulesOptions {
   readonly cluster: Cluster;
@@ -39,7 +48,10 @@ export interface OwnKindsWebhookOptions extends OwnKindsRulesOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
+  /** With CAs for client certificates, only clients with one are answered. */
   readonly tls: TlsFiles;
+  /** Addresses and networks of API servers; other clients are refused. Default: see {@link ReviewCallers}. */
+  readonly apiServers?: readonly string[] | undefined;
   /** Base URL by which API servers reach the endpoint. Default: https, `host` and the port. */
   readonly url?: string | undefined;
   /** The Service by which API servers reach the endpoint, instead of `url`. */
@@ -67,24 +79,38 @@ export class OwnKindsWebhook implements Runnable {
   readonly #log: Logger;
   readonly #rules: OwnKindsRules;
   readonly #policies: PolicyReviews;
+  /** For clients that are no API servers, as far as known: a thread of their own, for which API servers never wait. */
+  readonly #strangersPolicies: PolicyReviews;
+  readonly #callers: ReviewCallers;
+  readonly #budget = new ReviewBudget();
   readonly #rights: AuthorRights;
   readonly #types: TypeWarnings | undefined;
-  readonly #budget = new BodyBudget(MAX_REVIEW_BYTES);
+  readonly #bytes = new BodyBudget(MAX_REVIEW_BYTES, MAX_OWN_KINDS_BYTES);
+  readonly #strangersBytes = new BodyBudget(MAX_REVIEW_BYTES, MAX_STRANGER_BYTES);
   readonly #url = Promise.withResolvers<string>();
-  /** Reviews that wait for a turn of the event loop. */
-  readonly #waiting: (() => void)[] = [];
+  /** Reviews that wait for a turn of the event loop, by caller. */
+  readonly #waiting = new OwnerQueue<() => void>();
+  #isTurnPlanned = false;
 
   constructor(options: OwnKindsWebhookOptions) {
     this.#options = options;
     this.#log = options.log.child({ component: this.name });
     this.#rules = new OwnKindsRules(options);
     this.#policies = new PolicyReviews(options, this.#log);
-    this.#rights = new AuthorRights({ cluster: options.cluster, namespace: options.namespace, log: this.#log });
+    this.#strangersPolicies = new PolicyReviews(options, this.#log);
+    this.#callers = new ReviewCallers({
+      cluster: options.cluster,
+      hasClientCertificates: (options.tls.clientCaFiles ?? []).length > 0,
+      apiServers: options.apiServers,
+      log: this.#log,
+    });
+    const { cluster, namespace } = options;
+    this.#rights = new AuthorRights({ cluster, namespace, budget: this.#budget, log: this.#log });
     this.#types = options.typeChecks && new TypeWarnings(options.typeChecks);
     this.ready = this.#url.promise.then(() => undefined);
     // `start` throws the same error.
     this.ready.catch(() => undefined);
-    const { cluster, caches, service, reached, controllerUser, contributed, log, metrics } = options;
+    const { caches, service, reached, controllerUser, contributed, log, metrics } = options;
     const authorities = typeof options.ca === 'string' ? fixedBundle(options.ca) : options.ca;
     this.registration = new OwnKindsRegistration({
       cluster,
@@ -135,6 +161,7 @@ export class OwnKindsWebhook implements Runnable {
       watched?.stop();
       await close(server);
       this.#policies.stop();
+      this.#strangersPolicies.stop();
     }
   }
 
@@ -142,75 +169,102 @@ export class OwnKindsWebhook implements Runnable {
     const refuse = ({ status, message }: RequestRefused): void => {
       this.#log.debug({ status, reason: message }, 'request refused');
       request.resume();
+      if (status === 405) {
+        response.setHeader('allow', 'POST');
+      } else if (status === 429) {
+        response.setHeader('retry-after', RETRY_AFTER_SECONDS);
+      }
       sendError(response, status, message);
     };
     const refusal = refusalOf(request);
     if (refusal !== undefined) {
-      if (refusal.status === 405) {
-        response.setHeader('allow', 'POST');
-      }
       refuse(refusal);
       return;
     }
-    readBody(request, this.#budget, (error, body) => {
-      if (error !== undefined) {
-        refuse(error);
-        return;
-      }
-      if (!this.#budget.take(body.length, body.length)) {
-        refuse(new RequestRefused(503, 'too many reviews are waiting; try again later'));
-        return;
-      }
-      this.#inTurn(() => {
-        if (response.destroyed) {
-          // The client has disconnected.
-          this.#budget.giveBack(body.length);
-          return;
-        }
-        this.#answer(body)
-          .then(
-            (answer) => sendJson(response, 200, answer),
-            (failure: unknown) => refuse(failure instanceof RequestRefused ? failure : this.#failed(failure)),
-          )
-          .finally(() => this.#budget.giveBack(body.length));
-      });
-    });
+    this.#review(request, response).then(
+      (answer) => (answer === undefined ? undefined : sendJson(response, 200, answer)),
+      (failure: unknown) => refuse(failure instanceof RequestRefused ? failure : this.#failed(failure)),
+    );
+  }
+
+  /** @returns undefined if the client has disconnected */
+  async #review(request: IncomingMessage, response: ServerResponse): Promise<string | undefined> {
+    const caller = await this.#callers.find(request.socket.remoteAddress ?? '');
+    if (caller === undefined) {
+      throw new RequestRefused(403, 'this address is not one of --webhook-api-servers');
+    }
+    this.#budget.takeOfAddress(caller, 1);
+    const bytes = caller.isApiServer ? this.#bytes : this.#strangersBytes;
+    const body = await bodyOf(request, bytes);
+    if (!bytes.take(body.length, body.length)) {
+      throw new RequestRefused(503, 'too many reviews are waiting; try again later');
+    }
+    try {
+      this.#budget.takeOfAddress(caller, unitsOfBody(body.length));
+      await this.#turn(caller);
+      return response.destroyed ? undefined : await this.#answer(body, caller);
+    } finally {
+      bytes.giveBack(body.length);
+    }
   }
 
   /**
-   * Parses one review in each turn of the event loop: the renewal of the leader election must get time between two large ones.
+   * Parses one review in each turn of the event loop: the renewal of the leader election must get time between two large ones. The
+   * reviews of an address wait for one of each other address at most.
    */
-  #inTurn(review: () => void): void {
-    const next = (): void => {
-      this.#waiting[0]?.();
-      this.#waiting.shift();
-      if (this.#waiting.length > 0) {
-        setImmediate(next);
-      }
-    };
-    this.#waiting.push(review);
-    if (this.#waiting.length === 1) {
-      setImmediate(next);
-    }
+  #turn({ address }: ReviewCaller): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.push(address, resolve);
+    this.#planTurn();
+    return promise;
   }
 
-  async #answer(body: Uint8Array): Promise<string> {
+  #planTurn(): void {
+    if (this.#isTurnPlanned || this.#waiting.length === 0) {
+      return;
+    }
+    this.#isTurnPlanned = true;
+    setImmediate(() => {
+      this.#isTurnPlanned = false;
+      this.#waiting.shift()?.();
+      this.#planTurn();
+    });
+  }
+
+  async #answer(body: Uint8Array, caller: ReviewCaller): Promise<string> {
     const review = parseReview(body);
-    const {
-      error: problem,
-      rights,
-      restored = [],
-      warnings,
-    } = isOfPolicies(review) ? await this.#policies.validate(review) : this.#rules.validate(review);
-    const error = problem ?? (await this.#rights.refusal(review, rights, restored));
-    const { kind, namespace, name, uid } = review;
+    const { kind, namespace, name, uid, username } = review;
+    const units = 1 + unitsOfBody(body.length);
+    if (!this.#budget.takeOfUser(caller, username, units)) {
+      return reviewResponse(review, { error: tooManyWrites(review), warnings: [] });
+    }
+    const { error: problem, rights, restored = [], warnings } = await this.#validate(review, caller);
+    const error = problem ?? (await this.#rights.refusal(review, rights, restored, caller));
     if (error !== undefined) {
       this.#log.info({ kind, namespace, name, uid, status: error.code }, 'object refused');
     }
-    if (error !== undefined || this.#types === undefined) {
+    if (error !== undefined || this.#types === undefined || !caller.isApiServer) {
       return reviewResponse(review, { ...(error === undefined ? {} : { error }), warnings });
     }
     return reviewResponse(review, { warnings: await this.#types.add(review, warnings) });
+  }
+
+  /** Clients that are no API servers, as far as known, are told what is wrong with the object alone, and nothing of the cluster. */
+  async #validate(review: OwnKindsReview, { address, isApiServer }: ReviewCaller): Promise<RulesVerdict> {
+    if (!isOfPolicies(review)) {
+      const verdict = this.#rules.validate(review);
+      return isApiServer ? verdict : { ...verdict, warnings: [] };
+    }
+    if (isApiServer) {
+      return await this.#policies.validate(review, review.namespace);
+    }
+    const alone = await this.#strangersPolicies.validate(review, address, 'object alone');
+    const verdict = alone.error === undefined ? await this.#strangersPolicies.validate(review, address) : alone;
+    return {
+      ...verdict,
+      ...(verdict.error === alone.error ? {} : { error: refusedByServer(review) }),
+      warnings: alone.warnings,
+    };
   }
 
   /** Handles unexpected errors, such as a stack overflow by a deeply nested object. */
@@ -233,6 +287,32 @@ function refusalOf({ url = '/', method, headers }: IncomingMessage): RequestRefu
   return /^application\/json\s*(?:;|$)/i.test(type)
     ? undefined
     : new RequestRefused(415, `expected Content-Type: application/json, got ${type}`);
+}
+
+function bodyOf(request: IncomingMessage, budget: BodyBudget): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    if (request.destroyed) {
+      reject(new RequestRefused(400, 'the request ended before its body was complete'));
+      return;
+    }
+    readBody(request, budget, (error, body) => (error === undefined ? resolve(body) : reject(error)));
+  });
+}
+
+function tooManyWrites({ group, kind, name, username }: OwnKindsReview): ApiError {
+  const text = `${kind}.${group} "${name}" was not accepted, because user "${username}" writes more than can be checked. Try again later`;
+  return new ApiError(429, 'TooManyRequests', text, {
+    name,
+    group,
+    kind,
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
+}
+
+/** Says the same whatever the PolicyServer does not allow. */
+function refusedByServer({ group, kind, name }: OwnKindsReview): ApiError {
+  const text = `${kind}.${group} "${name}" is forbidden: its PolicyServer does not allow it. What it does not allow is told to known API servers only: see --webhook-api-servers of the controller`;
+  return new ApiError(403, 'Forbidden', text, { name, group, kind });
 }
 
 /** Closes a server after its pending responses, or after {@link DRAIN_MS}. */

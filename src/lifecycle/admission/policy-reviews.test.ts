@@ -19,7 +19,7 @@ describe('reviews of policies in their thread', () => {
   after(() => reviews.stop());
 
   async function errorsOf(spec: object): Promise<string> {
-    const { error } = await reviews.validate(review('ap', object('ap', { ...SPEC, ...spec })));
+    const { error } = await reviews.validate(review('ap', object('ap', { ...SPEC, ...spec })), 'shop');
     assert.ok(error === undefined || error.toStatus().code === 422);
     return error?.message ?? '';
   }
@@ -29,7 +29,7 @@ describe('reviews of policies in their thread', () => {
       await errorsOf({ sideEffects: 'Some' }),
       'AdmissionPolicy.policies.kubewarden.io "one" is invalid: spec.sideEffects: Unsupported value: "Some": supported values: "None", "NoneOnDryRun" [side-effects]',
     );
-    const { error, rights, warnings } = await reviews.validate(review('ap', object('ap', SPEC)));
+    const { error, rights, warnings } = await reviews.validate(review('ap', object('ap', SPEC)), 'shop');
     assert.equal(error, undefined);
     assert.deepEqual(
       rights?.resources.map(({ resource }) => resource),
@@ -52,7 +52,7 @@ describe('reviews of policies in their thread', () => {
     const hasty = new PolicyReviews(options, log, 1);
     const long = Array.from({ length: 64 }, (_, index) => `[${'1, '.repeat(20_000)}${index}].size() > 0`);
     try {
-      const { error } = await hasty.validate(review('cap', object('cap', conditions(...long))));
+      const { error } = await hasty.validate(review('cap', object('cap', conditions(...long))), 'shop');
       assert.match(error?.message ?? '', /is invalid: spec: it takes more than .* s to check: .* \[too-costly\]$/);
     } finally {
       hasty.stop();

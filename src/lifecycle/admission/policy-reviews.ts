@@ -66,10 +66,19 @@ export class PolicyReviews {
     });
   }
 
-  /** @throws RequestRefused 503 when the process stops */
-  async validate(review: OwnKindsReview): Promise<RulesVerdict> {
+  /**
+   * @param owner whose reviews wait for each other: a namespace, or an address
+   * @param by whether what PolicyServers allow counts. Default: it does
+   * @throws RequestRefused 503 when the process stops
+   */
+  async validate(
+    review: OwnKindsReview,
+    owner: string,
+    by: 'object and servers' | 'object alone' = 'object and servers',
+  ): Promise<RulesVerdict> {
     try {
-      const answer = await this.#thread.run({ review, facts: this.#factsOf(review) }, review.namespace);
+      const facts = by === 'object alone' ? {} : this.#factsOf(review);
+      const answer = await this.#thread.run({ review, facts }, owner);
       if ('failure' in answer) {
         throw new Error(answer.failure);
       }

@@ -13,7 +13,7 @@ import type { KindId, RequestAttributes } from './attributes.ts';
 import { MutationRound } from './mutation-round.ts';
 import { reviewJson } from './review-json.ts';
 import { WarningLimit } from './warning-limit.ts';
-import { WebhookClient } from './webhook-client.ts';
+import { WebhookClient, type WebhookIdentity } from './webhook-client.ts';
 import { WebhookConditions } from './webhook-conditions.ts';
 import { deniedError, dryRunUnsupported, internalError, WebhookCallError } from './webhook-error.ts';
 import { WebhookMatcher } from './webhook-matcher.ts';
@@ -35,6 +35,8 @@ export interface WebhookAdmissionOptions {
   readonly prepare?: (object: MutableObject, definition: ResourceDefinition) => void;
   /** Resolves Services to addresses. Default: their cluster IPs. */
   readonly resolveService?: ServiceResolver;
+  /** The client certificate of calls. Default: none. */
+  readonly webhookIdentity?: WebhookIdentity;
   /** Called for failures of webhooks whose failurePolicy is Ignore. */
   readonly onIgnoredFailure?: (webhook: string, error: Error) => void;
 }
@@ -57,11 +59,12 @@ interface Configured {
 export class WebhookAdmission implements Admission {
   readonly #options: WebhookAdmissionOptions;
   readonly #matcher: WebhookMatcher;
-  readonly #client = new WebhookClient();
+  readonly #client: WebhookClient;
   readonly #configured = new Map<Webhook['kind'], Configured>();
 
   constructor(options: WebhookAdmissionOptions) {
     this.#options = options;
+    this.#client = new WebhookClient(options.webhookIdentity);
     this.#matcher = new WebhookMatcher({
       state: options.state,
       definitions: options.definitions,

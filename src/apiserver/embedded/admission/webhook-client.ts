@@ -36,10 +36,21 @@ export interface WebhookCall {
   readonly signal: AbortSignal | undefined;
 }
 
+/** The client certificate of an API server, for webhooks that ask for one. PEM. */
+export interface WebhookIdentity {
+  readonly cert: string;
+  readonly key: string;
+}
+
 /** Calls webhooks over HTTPS. Connections are kept for later calls. */
 export class WebhookClient {
+  readonly #identity: WebhookIdentity | undefined;
   /** By server name and CA bundle. */
   readonly #agents = new Map<string, Agent>();
+
+  constructor(identity?: WebhookIdentity) {
+    this.#identity = identity;
+  }
 
   /** Closes all connections. Calls in flight fail. */
   close(): void {
@@ -147,6 +158,7 @@ export class WebhookClient {
         // As in Go, a certificate of the bundle is trusted even if it is not a root CA.
         allowPartialTrustChain: true,
         ...(caBundle === '' ? {} : { ca: caBundle }),
+        ...this.#identity,
       }),
     });
     this.#agents.set(key, agent);

@@ -148,6 +148,7 @@ function controllerArguments({ namespace, values }: InstallContext): readonly st
     `--policy-server-addr=${values.listenAddress}`,
     `--webhook-addr=${values.listenAddress}`,
     `--webhook-port=${CONTROLLER_WEBHOOK_PORT}`,
+    `--webhook-api-servers=${values.apiServers.join(',')}`,
     `--operations-addr=${values.listenAddress}`,
     `--operations-port=${CONTROLLER_OPERATIONS_PORT}`,
     `--control-addr=${values.listenAddress}`,
