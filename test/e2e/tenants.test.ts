@@ -79,7 +79,8 @@ describe('a tenant who writes policies', { skip: skipWithoutCluster() }, () => {
 
   before(async () => {
     lab = await InstallLab.start();
-    await lab.install(VALUES);
+    // kube-apiserver has no endpoint of the Service kubernetes on loopback.
+    await lab.install({ ...VALUES, apiServers: ['127.0.0.1'] });
     await lab.running();
     await lab.cluster.createNamespace(SHOP);
     await bind('jane', 'edit');
