@@ -23,6 +23,7 @@ const BENCHES = [
   'governance',
   'netpol',
   'neighbours',
+  'scrape',
 ];
 /** Run for up to twenty minutes, so only by name. */
 const LONG_BENCHES = ['soak', 'tenants', 'netpol-status', 'hostile'];

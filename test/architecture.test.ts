@@ -15,6 +15,7 @@ const ORDER = [
   'threads',
   'files',
   'https',
+  'metrics',
   'names',
   'cel',
   'wasm',

@@ -3,11 +3,13 @@ import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Registry } from 'prom-client';
 import {
   type AdmissionPolicyObject,
+  DEFAULT_POLICY_SERVER,
   DISARMED,
   findCondition,
   MODULES_KEPT,
   POLICY_ENFORCED,
 } from '../resources/index.ts';
+import { LabelLimit } from '../metrics/index.ts';
 
 /** From a cached module to one that is fetched with many retries. Seconds. */
 const ROLLOUT_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -18,6 +20,11 @@ interface Rollout {
   /** Milliseconds of a monotonic clock. */
   readonly startedAt: number;
 }
+
+/**
+ * PolicyServers with a label of their own: those with the most policies. Authors of policies name any, also one that does not exist.
+ */
+const MAX_SERVERS = 100;
 
 /** No metric has a policy as a label: there may be thousands. */
 export class LifecycleMetrics {
@@ -36,10 +43,11 @@ export class LifecycleMetrics {
       registers,
       collect() {
         this.reset();
+        const serverOf = serverLabels(policies());
         for (const { spec, status } of policies()) {
           const enforced = findCondition(status?.conditions, POLICY_ENFORCED)?.status ?? 'Unknown';
           const phase = status?.phase ?? 'Pending';
-          this.inc({ policy_server: spec.policyServer ?? 'default', phase, enforced: enforced.toLowerCase() });
+          this.inc({ policy_server: serverOf(spec), phase, enforced: enforced.toLowerCase() });
         }
       },
     });
@@ -51,9 +59,10 @@ export class LifecycleMetrics {
       registers,
       collect() {
         this.reset();
+        const serverOf = serverLabels(policies());
         for (const { spec, status } of policies()) {
           if (findCondition(status?.conditions, POLICY_ENFORCED)?.reason === DISARMED) {
-            this.inc({ policy_server: spec.policyServer ?? 'default' });
+            this.inc({ policy_server: serverOf(spec) });
           }
         }
       },
@@ -66,11 +75,12 @@ export class LifecycleMetrics {
       registers,
       collect() {
         this.reset();
+        const serverOf = serverLabels(policies());
         for (const { spec, status } of policies()) {
           const condition = findCondition(status?.conditions, MODULES_KEPT);
           if (condition !== undefined) {
             const { status: kept, reason } = condition;
-            this.inc({ policy_server: spec.policyServer ?? 'default', kept: kept.toLowerCase(), reason });
+            this.inc({ policy_server: serverOf(spec), kept: kept.toLowerCase(), reason });
           }
         }
       },
@@ -83,12 +93,13 @@ export class LifecycleMetrics {
       registers,
       collect() {
         this.reset();
+        const serverOf = serverLabels(policies());
         for (const { spec, status } of policies()) {
           const kinds = new Map(
             (status?.issues ?? []).map(({ reason, severity }) => [`${reason} ${severity}`, { reason, severity }]),
           );
           for (const { reason, severity } of kinds.values()) {
-            this.inc({ policy_server: spec.policyServer ?? 'default', reason, severity: severity.toLowerCase() });
+            this.inc({ policy_server: serverOf(spec), reason, severity: severity.toLowerCase() });
           }
         }
       },
@@ -135,4 +146,13 @@ export class LifecycleMetrics {
   forget(id: string): void {
     this.#underWay.delete(id);
   }
+}
+
+function serverLabels(policies: Iterable<AdmissionPolicyObject>): (spec: AdmissionPolicyObject['spec']) => string {
+  const limit = new LabelLimit(MAX_SERVERS);
+  const nameOf = ({ policyServer }: AdmissionPolicyObject['spec']): string => policyServer ?? DEFAULT_POLICY_SERVER;
+  for (const { spec } of policies) {
+    limit.count(nameOf(spec));
+  }
+  return (spec) => limit.label(nameOf(spec));
 }

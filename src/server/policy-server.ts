@@ -5,7 +5,7 @@ import { availableParallelism, totalmem } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import { DEFAULT_TIMEOUT_SECONDS } from '../engine/definition/index.ts';
 import type { SourcesConfig, TrustRoot, Verification } from '../modules/index.ts';
 import { admissionHandler } from './admission/admission-endpoint.ts';
@@ -29,6 +29,7 @@ import {
 import type { Answer, ClusterSource, Route } from '../evaluation/index.ts';
 import { FilePolicies, type PolicyManifests } from './policies/file-policies.ts';
 import type { LogEntry, Logger } from '../log/index.ts';
+import { MetricsEndpoint } from '../metrics/index.ts';
 import { ServerMetrics } from './metrics/metrics.ts';
 import { MonitoredLog } from './monitoring/monitored-log.ts';
 import { operationsHandler, type PoliciesView } from './status/operations-endpoint.ts';
@@ -113,6 +114,8 @@ export interface PolicyServerOptions {
    * their next answer. Milliseconds. Default: 0.
    */
   readonly shutdownDelayMs?: number;
+  /** Namespaces with a label of their own in the metrics of evaluations; with more, or 0, none has one. Default: 200. */
+  readonly labelledNamespaces?: number;
   /** Registry for metrics; `/metrics` shows all metrics in it. Default: a new one. */
   readonly registry?: Registry;
   /** Called when the status of a policy changes, or the policy was removed. */
@@ -132,6 +135,7 @@ export interface Addresses {
 export class PolicyServer {
   readonly #options: PolicyServerOptions;
   readonly #log: Logger;
+  readonly #registry: Registry;
   readonly #metrics: ServerMetrics;
   readonly #monitoredLog: MonitoredLog;
   readonly #loader: Loader;
@@ -157,6 +161,7 @@ export class PolicyServer {
       throw new TypeError('a policy server has its policies from a file or from a cluster: expected one of the two');
     }
     this.#options = options;
+    this.#registry = options.registry ?? new Registry();
     this.#cacheDir = join(options.dataDir, 'modules');
     this.#log = options.log;
     this.#monitoredLog = new MonitoredLog(options.log);
@@ -206,7 +211,7 @@ export class PolicyServer {
         phases: () => this.#policies?.phases() ?? [],
         memory: () => this.#memory,
       },
-      options.registry,
+      { registry: this.#registry, labelledNamespaces: options.labelledNamespaces },
     );
     this.#loader = new Loader(
       {
@@ -405,7 +410,7 @@ export class PolicyServer {
     const operationsHost = this.#options.operationsHost ?? host;
     const operations = operationsHandler({
       notReady: () => this.#notReady(),
-      metrics: async () => ({ contentType: this.#metrics.contentType, text: await this.#metrics.text() }),
+      metrics: new MetricsEndpoint(this.#registry),
       policies: () => this.policies(),
     });
     this.#operations = createServer(loopbackNamesOnly(operationsHost, operations));

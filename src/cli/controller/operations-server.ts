@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 import { hostText, limitConnections, listen, loopbackNamesOnly } from '../../https/index.ts';
+import { MetricsEndpoint } from '../../metrics/index.ts';
 
 /** Time for a client to send its headers. Milliseconds. */
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -20,10 +21,12 @@ interface OperationsServerOptions {
 
 export class OperationsServer {
   readonly #options: OperationsServerOptions;
+  readonly #metrics: MetricsEndpoint;
   readonly #server: Server;
 
   constructor(options: OperationsServerOptions) {
     this.#options = options;
+    this.#metrics = new MetricsEndpoint(options.registry);
     const answer = loopbackNamesOnly(options.host, (request, response) => void this.#answer(request, response));
     this.#server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS }, answer);
     limitConnections(this.#server, { max: MAX_CONNECTIONS });
@@ -47,7 +50,7 @@ export class OperationsServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     request.resume();
-    const { notReady, registry } = this.#options;
+    const { notReady } = this.#options;
     const [path] = (request.url ?? '/').split('?', 1);
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.setHeader('allow', 'GET, HEAD');
@@ -58,14 +61,15 @@ export class OperationsServer {
       const reason = notReady();
       send(response, reason === undefined ? 200 : 503, reason === undefined ? 'ok\n' : `${reason}\n`);
     } else if (path === '/metrics') {
-      send(response, 200, await registry.metrics(), registry.contentType);
+      await this.#metrics.answer(request, response);
     } else {
       send(response, 404, 'no such path: expected /livez, /readyz or /metrics\n');
     }
   }
 }
 
-function send(response: ServerResponse, status: number, text: string, type = 'text/plain; charset=utf-8'): void {
-  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) });
+function send(response: ServerResponse, status: number, text: string): void {
+  const length = Buffer.byteLength(text);
+  response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'content-length': length });
   response.end(text);
 }

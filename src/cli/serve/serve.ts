@@ -43,6 +43,7 @@ interface ServeFlags extends LogFlags, ReplicaFlags, SourceFlags, VerificationFl
   readonly policyTimeout: number;
   readonly alwaysAcceptAdmissionReviewsOnNamespace?: string;
   readonly shutdownDelay: number;
+  readonly metricsNamespaces?: number;
 }
 
 export function serveCommand(): Command {
@@ -104,6 +105,14 @@ export function serveCommand(): Command {
         .default('.')
         .env('KUBEWARDEN_POLICIES_DOWNLOAD_DIR'),
     )
+    .addOption(
+      new Option(
+        '--metrics-namespaces <count>',
+        'metrics have a label for the namespace while there are at most so many, 0 for none (default: 200)',
+      )
+        .env('PORTCULLIS_METRICS_NAMESPACES')
+        .argParser(noneOrMore),
+    )
     .addOption(new Option(SOURCES_FLAG, SOURCES_HELP).env('KUBEWARDEN_SOURCES_PATH'))
     .addOption(new Option(DOCKER_CONFIG_FLAG, DOCKER_CONFIG_HELP).env('KUBEWARDEN_DOCKER_CONFIG_JSON_PATH'))
     .addOption(new Option(VERIFICATION_FLAG, VERIFICATION_HELP).env('KUBEWARDEN_VERIFICATION_CONFIG_PATH'))
@@ -123,7 +132,7 @@ export function serveCommand(): Command {
     .option(
       '--shutdown-delay <seconds>',
       'after SIGTERM: keep answering for this time, until load balancers see that it is not ready',
-      seconds,
+      noneOrMore,
       0,
     );
   addMemberFlags(
@@ -220,6 +229,7 @@ async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOption
     operationsPort: flags.readinessProbePort,
     policyTimeoutSeconds: flags.policyTimeout,
     shutdownDelayMs: flags.shutdownDelay * 1000,
+    ...(flags.metricsNamespaces === undefined ? {} : { labelledNamespaces: flags.metricsNamespaces }),
     ...(flags.workers === undefined ? {} : { workers: flags.workers }),
     ...(flags.policyMemory === undefined ? {} : { policyMemoryBytes: flags.policyMemory * 2 ** 20 }),
     ...(flags.maxModuleSize === undefined ? {} : { maxModuleBytes: flags.maxModuleSize * 2 ** 20 }),
@@ -279,7 +289,7 @@ function moduleSize(text: string): number {
   return mebibytes;
 }
 
-function seconds(text: string): number {
+function noneOrMore(text: string): number {
   return wholeNumber(text, 0);
 }
 

@@ -1,6 +1,6 @@
 // A histogram for the request path. prom-client hashes labels with every observation, which costs several microseconds;
 // here the series of labels is looked up once and kept by the caller.
-import type { Metric } from 'prom-client';
+import type { Sample, SampledMetric } from '../../metrics/index.ts';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -28,8 +28,8 @@ export class HistogramSeries {
   }
 }
 
-/** A histogram by labels, for a prom-client registry. */
-export class BucketHistogram {
+/** A histogram by labels. */
+export class BucketHistogram implements SampledMetric {
   readonly type = 'histogram';
   readonly name: string;
   readonly help: string;
@@ -51,32 +51,25 @@ export class BucketHistogram {
     return series;
   }
 
-  /** Removes a series. */
-  remove({ labels }: HistogramSeries): void {
-    this.#series.delete(JSON.stringify(labels));
-  }
-
-  /** For prom-client's registries, which use only name, help, type and `get`. */
-  asMetric(): Metric {
-    return this as unknown as Metric;
+  /** Removes the series with such labels. */
+  remove(matches: (labels: Labels) => boolean): void {
+    for (const [key, { labels }] of this.#series) {
+      if (matches(labels)) {
+        this.#series.delete(key);
+      }
+    }
   }
 
   /** The samples, cumulated as in Prometheus. */
-  get(): Promise<object> {
-    const values = [...this.#series.values()].flatMap((series) => this.#samples(series));
-    return Promise.resolve({ name: this.name, help: this.help, type: this.type, values, aggregator: 'sum' });
-  }
-
-  #samples({ labels, counts, sum }: HistogramSeries): object[] {
-    let count = 0;
-    const buckets = [...this.#bounds.map(String), '+Inf'].map((le, index) => {
-      count += counts[index] ?? 0;
-      return { metricName: `${this.name}_bucket`, labels: { le, ...labels }, value: count };
-    });
-    return [
-      ...buckets,
-      { metricName: `${this.name}_sum`, labels, value: sum },
-      { metricName: `${this.name}_count`, labels, value: count },
-    ];
+  *samples(): Generator<Sample> {
+    for (const { labels, counts, sum } of this.#series.values()) {
+      let count = 0;
+      for (const [index, le] of [...this.#bounds.map(String), '+Inf'].entries()) {
+        count += counts[index] ?? 0;
+        yield { metricName: `${this.name}_bucket`, labels: { le, ...labels }, value: count };
+      }
+      yield { metricName: `${this.name}_sum`, labels, value: sum };
+      yield { metricName: `${this.name}_count`, labels, value: count };
+    }
   }
 }

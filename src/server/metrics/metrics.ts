@@ -1,13 +1,14 @@
 // Prometheus metrics of the server. Names of Kubewarden's policy server are kept; others have the prefix portcullis_.
 // Docs: docs/metrics.md.
-import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import { Counter, Gauge, Histogram, type Metric, Registry, collectDefaultMetrics } from 'prom-client';
 import { OTHER_NAME } from '../../engine/definition/index.ts';
-import type { Observation } from '../../engine/index.ts';
+import type { Sample, SampledMetric } from '../../metrics/index.ts';
 import type { ConnectionState } from '../../https/index.ts';
 import { BucketHistogram, type HistogramSeries } from './bucket-histogram.ts';
 import type { ChangeResult } from '../policies/policy-registry.ts';
 import type { PolicyMemory } from '../policies/policy-memory.ts';
 import type { PolicyPhase } from '../status/policy-status.ts';
+import { EvaluationCounts } from './evaluation-counts.ts';
 import type { ObservedPolicy, RestartReason, Route } from '../../evaluation/index.ts';
 
 /** Buckets for durations of evaluations and reviews, up to the longest webhook timeout. Seconds. */
@@ -18,13 +19,10 @@ const MILLISECONDS_BUCKETS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 50
 /** Buckets for the number of policies evaluated for a review. */
 const POLICIES_BUCKETS = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
-/** Maximum number of kind and namespace pairs with their own labels: 3,500 namespaces with a few kinds each. */
-export const MAX_RESOURCES = 20_000;
-
-/** A policy may return any number as its code; only HTTP status codes get their own label. */
-function errorCodeLabel(code: number): string {
-  return code >= 100 && code < 600 ? String(code) : OTHER_NAME;
-}
+/** Policies with series of their own: of sixteen lines each for the time in the policy, and of one each for phases and timeouts. */
+export const MAX_LATENCY_POLICIES = 1_000;
+export const MAX_PHASE_POLICIES = 10_000;
+export const MAX_TIMEOUT_POLICIES = 1_000;
 
 /** Values that are read when metrics are scraped. */
 export interface ServerGauges {
@@ -35,84 +33,88 @@ export interface ServerGauges {
   readonly memory: () => Pick<PolicyMemory, 'owners' | 'budget'>;
 }
 
-/** Evaluations with equal labels. */
-interface EvaluationSeries {
-  readonly labels: Readonly<Record<string, string>>;
-  count: number;
-  readonly latency: HistogramSeries;
+/** What the page shows. */
+export interface ServerMetricsOptions {
+  /** May contain other metrics. Default: a new one. */
+  readonly registry?: Registry | undefined;
+  /** See {@link EvaluationCounts}. */
+  readonly labelledNamespaces?: number | undefined;
+  /** Milliseconds of a monotonic clock. */
+  readonly now?: () => number;
 }
 
 /** The metrics of one policy server. */
 export class ServerMetrics {
   readonly #registry: Registry;
-  /** By policy and labels. Counted here, because prom-client hashes labels with every increment. */
-  readonly #evaluations = new Map<string, Map<string, EvaluationSeries>>();
-  /** Series of known observations; see ObservationReceiver. */
-  #seriesOf = new WeakMap<Observation, EvaluationSeries>();
+  /** Counted here, because prom-client hashes labels with every increment. */
+  readonly #evaluations: EvaluationCounts;
   readonly #reviewSeries = new Map<string, HistogramSeries>();
-  /** Kind and namespace pairs with their own labels. */
-  readonly #resources = new Set<string>();
+  /** Policies with a latency of their own. */
+  readonly #latencyPolicies = new Set<string>();
+  /** Timeouts by policy. */
+  readonly #timedOut = new Map<string, number>();
   readonly #latency;
   readonly #review;
   readonly #policiesOfReview: HistogramSeries;
   readonly #reloads;
   readonly #reloadSeconds;
-  readonly #timeouts;
   readonly #restarts;
   readonly #refused;
   readonly #connectionsClosed;
 
-  /** @param registry may contain other metrics */
-  constructor(gauges: ServerGauges, registry: Registry = new Registry()) {
+  constructor(gauges: ServerGauges, options: ServerMetricsOptions = {}) {
+    const { registry = new Registry(), labelledNamespaces, now } = options;
     this.#registry = registry;
     const registers = [registry];
     collectDefaultMetrics({ register: registry });
-    const series = this.#evaluations;
-    this.#registry.registerMetric(
-      new Counter({
-        name: 'kubewarden_policy_evaluations_total',
-        help: 'Evaluations by policy and verdict',
-        labelNames: [
-          'policy_name',
-          'policy_mode',
-          'resource_kind',
-          'resource_namespace',
-          'resource_request_operation',
-          'accepted',
-          'mutated',
-          'request_origin',
-          'error_code',
-        ],
-        registers: [],
-        collect() {
-          this.reset();
-          for (const ofPolicy of series.values()) {
-            for (const { labels, count } of ofPolicy.values()) {
-              this.inc(labels, count);
-            }
-          }
-        },
-      }),
-    );
     this.#latency = new BucketHistogram({
       name: 'kubewarden_policy_evaluation_latency_milliseconds',
       help: 'Time in the policy, without waiting for a worker',
       bounds: MILLISECONDS_BUCKETS,
     });
-    this.#registry.registerMetric(this.#latency.asMetric());
+    this.#register(this.#latency);
+    this.#evaluations = new EvaluationCounts({
+      labelledNamespaces,
+      latencyOf: (labels) => this.#latencyOf(labels),
+      ...(now === undefined ? {} : { now }),
+    });
+    this.#register({
+      name: 'kubewarden_policy_evaluations_total',
+      help: 'Evaluations by policy and verdict',
+      type: 'counter',
+      samples: () => this.#evaluations.samples(),
+    });
+    this.#register({
+      name: 'portcullis_metrics_limited_total',
+      help: 'Evaluations that are counted with fewer labels than others, because there are too many series',
+      type: 'counter',
+      samples: () => [{ value: this.#evaluations.limited }],
+    });
+    this.#register({
+      name: 'portcullis_metrics_series_forgotten_total',
+      help: 'Series of evaluations that were removed after an hour without an evaluation',
+      type: 'counter',
+      samples: () => [{ value: this.#evaluations.forgotten }],
+    });
+    this.#register({
+      name: 'portcullis_metrics_namespace_labels',
+      help: 'One while evaluations have a label for the namespace',
+      type: 'gauge',
+      samples: () => [{ value: this.#evaluations.hasNamespaces ? 1 : 0 }],
+    });
     this.#review = new BucketHistogram({
       name: 'portcullis_review_duration_seconds',
       help: 'Time from a complete request to its answer, waiting for a worker included',
       bounds: SECONDS_BUCKETS,
     });
-    this.#registry.registerMetric(this.#review.asMetric());
+    this.#register(this.#review);
     const policiesPerReview = new BucketHistogram({
       name: 'portcullis_review_policies',
       help: 'Policies that a review of a bucket was for',
       bounds: POLICIES_BUCKETS,
     });
     this.#policiesOfReview = policiesPerReview.series({});
-    this.#registry.registerMetric(policiesPerReview.asMetric());
+    this.#register(policiesPerReview);
     this.#reloads = new Counter({
       name: 'portcullis_policy_reloads_total',
       help: 'Changes of policies by result',
@@ -125,11 +127,11 @@ export class ServerMetrics {
       buckets: SECONDS_BUCKETS,
       registers,
     });
-    this.#timeouts = new Counter({
+    this.#register({
       name: 'portcullis_policy_timeouts_total',
       help: 'Evaluations that were cut off',
-      labelNames: ['policy_name'],
-      registers,
+      type: 'counter',
+      samples: () => [...this.#timedOut].map(([policy_name, value]) => ({ labels: { policy_name }, value })),
     });
     this.#restarts = new Counter({
       name: 'portcullis_worker_restarts_total',
@@ -149,20 +151,12 @@ export class ServerMetrics {
       labelNames: ['state'],
       registers,
     });
-    this.#registry.registerMetric(
-      new Gauge({
-        name: 'portcullis_policy_phase',
-        help: 'One for the phase that a policy is in',
-        labelNames: ['policy_name', 'phase'],
-        registers: [],
-        collect() {
-          this.reset();
-          for (const [policy_name, phase] of gauges.phases()) {
-            this.set({ policy_name, phase }, 1);
-          }
-        },
-      }),
-    );
+    this.#register({
+      name: 'portcullis_policy_phase',
+      help: 'One for the phase that a policy is in',
+      type: 'gauge',
+      samples: () => phaseSamples(gauges.phases()),
+    });
     this.#registry.registerMetric(
       new Gauge({
         name: 'portcullis_reviews_waiting',
@@ -226,69 +220,32 @@ export class ServerMetrics {
       this.#policiesOfReview.observe(new Set(observed.map(({ observation }) => observation.policy)).size);
     }
     for (const { observation, evaluationMs } of observed) {
-      this.#evaluated(observation, evaluationMs);
+      this.#evaluations.count(observation, evaluationMs);
     }
-  }
-
-  #evaluated(observation: Observation, evaluationMs: number): void {
-    const series = this.#seriesOf.get(observation) ?? this.#createSeries(observation);
-    series.count += 1;
-    series.latency.observe(evaluationMs);
   }
 
   /** Removes the series of a deleted policy. */
   removePolicy(policy: string): void {
-    const gone = [...(this.#evaluations.get(policy)?.values() ?? [])];
-    this.#evaluations.delete(policy);
-    for (const { latency } of gone) {
-      this.#latency.remove(latency);
+    this.#evaluations.removePolicy(policy);
+    this.#latencyPolicies.delete(policy);
+    this.#latency.remove(({ policy_name }) => policy_name === policy);
+    this.#timedOut.delete(policy);
+  }
+
+  #latencyOf(labels: { readonly policy_name: string; readonly policy_mode: string }): HistogramSeries {
+    const { policy_name } = labels;
+    if (this.#latencyPolicies.size < MAX_LATENCY_POLICIES) {
+      this.#latencyPolicies.add(policy_name);
     }
-    this.#seriesOf = new WeakMap();
-    this.#timeouts.remove({ policy_name: policy });
+    return this.#latency.series(
+      this.#latencyPolicies.has(policy_name) ? labels : { ...labels, policy_name: OTHER_NAME },
+    );
   }
 
   #reviewSeriesOf(route: Route): HistogramSeries {
     const series = this.#reviewSeries.get(route) ?? this.#review.series({ route });
     this.#reviewSeries.set(route, series);
     return series;
-  }
-
-  #createSeries(observation: Observation): EvaluationSeries {
-    const { policy: policy_name, mode: policy_mode, route, accepted, mutated, errorCode } = observation;
-    const labels = {
-      policy_name,
-      policy_mode,
-      accepted: String(accepted),
-      mutated: String(mutated),
-      request_origin: route === 'audit' ? 'audit' : 'validate',
-      ...this.#resourceLabels(observation),
-      ...(errorCode === undefined ? {} : { error_code: errorCodeLabel(errorCode) }),
-    };
-    const key = JSON.stringify(labels);
-    const latency = this.#latency.series({ policy_name, policy_mode });
-    const ofPolicy = this.#evaluations.get(policy_name) ?? new Map<string, EvaluationSeries>();
-    this.#evaluations.set(policy_name, ofPolicy);
-    const series = ofPolicy.get(key) ?? { labels, count: 0, latency };
-    ofPolicy.set(key, series);
-    this.#seriesOf.set(observation, series);
-    return series;
-  }
-
-  /** Labels from reviews, bounded in number. */
-  #resourceLabels({ kind, namespace, operation }: Observation): Record<string, string> {
-    if (kind === undefined) {
-      return {};
-    }
-    const resource = `${kind}/${namespace ?? ''}`;
-    const isCounted = this.#resources.has(resource) || this.#resources.size < MAX_RESOURCES;
-    if (isCounted) {
-      this.#resources.add(resource);
-    }
-    return {
-      resource_kind: isCounted ? kind : OTHER_NAME,
-      ...(namespace === undefined ? {} : { resource_namespace: isCounted ? namespace : OTHER_NAME }),
-      ...(operation === undefined ? {} : { resource_request_operation: operation }),
-    };
   }
 
   reloaded(result: ChangeResult): void {
@@ -300,7 +257,9 @@ export class ServerMetrics {
   }
 
   timedOut(policy: string): void {
-    this.#timeouts.inc({ policy_name: policy });
+    const isShown = this.#timedOut.has(policy) || this.#timedOut.size < MAX_TIMEOUT_POLICIES;
+    const name = isShown ? policy : OTHER_NAME;
+    this.#timedOut.set(name, (this.#timedOut.get(name) ?? 0) + 1);
   }
 
   restarted(reason: RestartReason): void {
@@ -315,12 +274,28 @@ export class ServerMetrics {
     this.#refused.inc({ status: String(status) });
   }
 
-  /** All metrics in the Prometheus text format. */
-  text(): Promise<string> {
-    return this.#registry.metrics();
+  #register(metric: SampledMetric): void {
+    // Pages read samples; see metricsPage.
+    this.#registry.registerMetric(metric as unknown as Metric);
   }
+}
 
-  get contentType(): string {
-    return this.#registry.contentType;
+/** Policies that are not Active come first, as they are what to look at. With more, `other` counts the rest by phase. */
+function* phaseSamples(phases: Iterable<readonly [policy: string, phase: PolicyPhase]>): Generator<Sample> {
+  const all = [...phases];
+  const [active, others] = [
+    all.filter(([, phase]) => phase === 'Active'),
+    all.filter(([, phase]) => phase !== 'Active'),
+  ];
+  const rest = new Map<PolicyPhase, number>();
+  for (const [index, [policy_name, phase]] of [...others, ...active].entries()) {
+    if (index < MAX_PHASE_POLICIES) {
+      yield { labels: { policy_name, phase }, value: 1 };
+    } else {
+      rest.set(phase, (rest.get(phase) ?? 0) + 1);
+    }
+  }
+  for (const [phase, value] of rest) {
+    yield { labels: { policy_name: OTHER_NAME, phase }, value };
   }
 }

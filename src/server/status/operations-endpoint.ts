@@ -1,13 +1,14 @@
 // The operations port, plain HTTP: /livez, /readyz, /readiness, /metrics, /policies.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sendError, sendJson } from '../../https/index.ts';
+import type { MetricsEndpoint } from '../../metrics/index.ts';
 import type { PolicyStatus } from './policy-status.ts';
 
 /** Data of the operations port. */
 export interface OperationsView {
   /** Why the server is not ready; undefined when it is. */
   notReady(): string | undefined;
-  metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
+  readonly metrics: Pick<MetricsEndpoint, 'answer'>;
   policies(): PoliciesView;
 }
 
@@ -46,10 +47,7 @@ export function operationsHandler(view: OperationsView): (request: IncomingMessa
         break;
       }
       case '/metrics':
-        view.metrics().then(
-          ({ contentType, text }) => sendText(response, 200, text, contentType),
-          () => sendError(response, 500, 'Something went wrong'),
-        );
+        void view.metrics.answer(request, response);
         break;
       case '/policies':
         sendJson(response, 200, `${JSON.stringify(view.policies(), null, 2)}\n`);
@@ -81,12 +79,8 @@ function decodeURIComponentSafe(text: string): string {
   }
 }
 
-function sendText(
-  response: ServerResponse,
-  status: number,
-  text: string,
-  contentType = 'text/plain; charset=utf-8',
-): void {
-  response.writeHead(status, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) });
+function sendText(response: ServerResponse, status: number, text: string): void {
+  const length = Buffer.byteLength(text);
+  response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'content-length': length });
   response.end(text);
 }

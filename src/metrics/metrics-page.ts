@@ -1,0 +1,106 @@
+// The page of a registry in the Prometheus text format, in slices: other work of the thread goes on between them.
+// https://prometheus.io/docs/instrumenting/exposition_formats/
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Metric, Registry } from 'prom-client';
+
+/** Samples of one metric on a page: half again as many as the metric with the most has at its own limit. The rest is left out. */
+export const MAX_SERIES_OF_METRIC = 50_000;
+/** Samples that are written in one turn of the event loop: less than a millisecond. */
+const SLICE_SAMPLES = 500;
+
+/** A value of a metric. */
+export interface Sample {
+  readonly labels?: Readonly<Record<string, string | number | undefined>> | undefined;
+  readonly value: number;
+  /** Such as the name of the metric with `_bucket`. Default: the name of the metric. */
+  readonly metricName?: string;
+}
+
+/** A metric whose samples are made while the page is written, for metrics with many. A Metric of prom-client otherwise. */
+export interface SampledMetric {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  samples(): Iterable<Sample>;
+}
+
+/** The page, slice by slice. At its end it says how many samples it left out of each metric. */
+export async function* metricsPage(registry: Registry): AsyncGenerator<string> {
+  const omitted: Sample[] = [];
+  for (const metric of registry.getMetricsAsArray() as unknown as (Metric | SampledMetric)[]) {
+    const { name, help, type, samples } = await readMetric(metric);
+    let text = head(name, help, type);
+    let count = 0;
+    for (const sample of samples) {
+      count += 1;
+      if (count > MAX_SERIES_OF_METRIC) {
+        continue;
+      }
+      text += sampleText(name, sample);
+      if (count % SLICE_SAMPLES === 0) {
+        yield text;
+        text = '';
+        await turn();
+      }
+    }
+    yield `${text}\n`;
+    if (count > MAX_SERIES_OF_METRIC) {
+      omitted.push({ labels: { metric: name }, value: count - MAX_SERIES_OF_METRIC });
+    }
+    await turn();
+  }
+  const name = 'portcullis_metrics_samples_omitted';
+  const help = 'Samples that this page does not have, by metric, because there are too many';
+  yield head(name, help, 'gauge') + omitted.map((sample) => sampleText(name, sample)).join('');
+}
+
+/** The whole page. */
+export async function pageText(registry: Registry): Promise<string> {
+  let text = '';
+  for await (const slice of metricsPage(registry)) {
+    text += slice;
+  }
+  return text;
+}
+
+interface ReadMetric {
+  readonly name: string;
+  readonly help: string;
+  readonly type: string;
+  readonly samples: Iterable<Sample>;
+}
+
+async function readMetric(metric: Metric | SampledMetric): Promise<ReadMetric> {
+  if ('samples' in metric) {
+    const { name, help, type } = metric;
+    return { name, help, type, samples: metric.samples() };
+  }
+  const { name, help, type, values } = (await metric.get()) as unknown as Omit<ReadMetric, 'samples'> & {
+    readonly values: readonly Sample[];
+  };
+  return { name, help, type, samples: values };
+}
+
+function head(name: string, help: string, type: string): string {
+  return `# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', String.raw`\n`)}\n# TYPE ${name} ${type}\n`;
+}
+
+function sampleText(name: string, { metricName = name, labels = {}, value }: Sample): string {
+  let text = '';
+  for (const [label, labelValue] of Object.entries(labels)) {
+    if (labelValue !== undefined) {
+      text += `${text === '' ? '' : ','}${label}="${escaped(String(labelValue))}"`;
+    }
+  }
+  return `${metricName}${text === '' ? '' : `{${text}}`} ${numberText(value)}\n`;
+}
+
+const SPECIAL = /["\\\n]/g;
+
+function escaped(text: string): string {
+  return text.replaceAll(SPECIAL, (character) => (character === '\n' ? String.raw`\n` : `\\${character}`));
+}
+
+function numberText(value: number): string {
+  return Number.isFinite(value) ? String(value) : Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
+}
