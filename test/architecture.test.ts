@@ -341,6 +341,20 @@ describe('files and YAML from outside', () => {
   });
 });
 
+describe('other programs', () => {
+  it('are started by few files: an author of what they read could choose the program', () => {
+    const starters = allImports().filter(
+      ({ file, specifier }) => isProduction(file) && specifier.endsWith('child_process'),
+    );
+    assert.deepEqual([...new Set(starters.map(({ file }) => file.replaceAll(sep, '/')))].toSorted(), [
+      'cli/netpol/git-command.ts',
+      'cluster/kubernetes/exec-plugin.ts',
+      'modules/oci/docker-config.ts',
+      'wasm/trial-compilation.ts',
+    ]);
+  });
+});
+
 describe('a static field that constructs its own class', () => {
   /** A private member, to the end of its line or of its body. */
   const PRIVATE = /^ {2}(?:readonly |async |get |set |\*)*#\w+(?:.*\{\n[^]*?^ {2}\}|.*)/gm;

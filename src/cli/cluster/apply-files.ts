@@ -1,8 +1,9 @@
-import { readdirSync, statSync } from 'node:fs';
+import { type Dirent, readdirSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { isJsonObject, type KubernetesObject } from '../../resources/index.ts';
 import { fileProblem } from '../../files/index.ts';
 import { CliError, usageError } from '../errors.ts';
+import { requireBelow } from '../files-below.ts';
 import { documentName, readText } from '../document.ts';
 import { placedManifestsOf } from '../policy/manifests.ts';
 import type { PlacedManifest } from '../policy/placed-manifests.ts';
@@ -67,7 +68,7 @@ export async function readManifestFiles(
     );
   }
   const read: ManifestFile[] = [];
-  const files = paths.flatMap((name) => filesOf(name, recursive));
+  const files = (await Promise.all(paths.map((name) => filesOf(name, recursive)))).flat();
   for (let start = 0; start < files.length; start += MAX_OPEN_FILES) {
     read.push(...(await Promise.all(files.slice(start, start + MAX_OPEN_FILES).map(readManifestFile))));
   }
@@ -79,18 +80,26 @@ async function readManifestFile(path: string): Promise<ManifestFile> {
   return { path, objects: placed.map(({ object }) => checked(object, path)), placed };
 }
 
-function filesOf(path: string, recursive: boolean): string[] {
+async function filesOf(path: string, recursive: boolean): Promise<readonly string[]> {
   if (path === '-' || !isFolder(path)) {
     return [path];
   }
-  return readdirSync(path, { withFileTypes: true })
+  const entries = entriesOf(path, recursive);
+  await requireBelow(
+    entries.flatMap((entry) => (entry.isSymbolicLink() ? [join(entry.parentPath, entry.name)] : [])),
+    path,
+  );
+  return entries.map((entry) => join(entry.parentPath, entry.name));
+}
+
+function entriesOf(folder: string, recursive: boolean): Dirent[] {
+  return readdirSync(folder, { withFileTypes: true })
     .toSorted((one, other) => (one.name < other.name ? -1 : 1))
     .flatMap((entry) => {
-      const inside = join(path, entry.name);
       if (entry.isDirectory()) {
-        return recursive ? filesOf(inside, true) : [];
+        return recursive ? entriesOf(join(folder, entry.name), true) : [];
       }
-      return EXTENSIONS.has(extname(entry.name)) ? [inside] : [];
+      return EXTENSIONS.has(extname(entry.name)) ? [entry] : [];
     });
 }
 

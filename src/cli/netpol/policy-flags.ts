@@ -1,7 +1,4 @@
 // The NetworkPolicies of a command: of files, of files that changed in Git, or of a cluster.
-import { execFile } from 'node:child_process';
-import { extname } from 'node:path';
-import { promisify } from 'node:util';
 import type { Command } from 'commander';
 import { isForbidden, type KubernetesCluster, listAll, type ObjectList } from '../../cluster/index.ts';
 import {
@@ -12,10 +9,11 @@ import {
 } from '../../engine/network-policy/index.ts';
 import { knownKind, type KubernetesObject } from '../../resources/index.ts';
 import { asJson, errorText, isJsonObject } from '../../values/index.ts';
-import { EXTENSIONS, type ManifestFile, readManifestFiles } from '../cluster/apply-files.ts';
+import { type ManifestFile, readManifestFiles } from '../cluster/apply-files.ts';
 import { addClusterFlags, type ClusterFlags, connect } from '../cluster/cluster-flags.ts';
 import { CliError, usageError } from '../errors.ts';
 import { oneLine } from '../table.ts';
+import { changedFiles } from './changed-files.ts';
 import type { PolicyFile } from './policy-places.ts';
 
 export interface PolicyFlags extends ClusterFlags {
@@ -35,8 +33,6 @@ export interface PolicyInput {
 
 const NETWORK_POLICIES = knownKind('networking.k8s.io/v1', 'NetworkPolicy');
 const PODS = knownKind('v1', 'Pod');
-/** The names of changed files of a large repository. */
-const MAX_GIT_OUTPUT = 64 * 1024 * 1024;
 
 /** Adds the flags that {@link readPolicies} reads. */
 export function addPolicyFlags(command: Command): Command {
@@ -76,43 +72,17 @@ async function changedManifests(base: string, paths: readonly string[]): Promise
     throw usageError('expected files or folders beside --diff, got standard input');
   }
   const read: ManifestFile[] = [];
-  for (const file of await changedFiles(base, paths)) {
+  const { files, notes } = await changedFiles(base, paths);
+  for (const file of files) {
     try {
       read.push(...(await readManifestFiles([file], false)));
     } catch (error) {
       // Not every YAML file of a repository is a manifest.
-      process.stderr.write(`note: not checked: ${oneLine(errorText(error))}\n`);
+      notes.push(errorText(error));
     }
   }
+  notes.forEach((note) => process.stderr.write(`note: not checked: ${oneLine(note)}\n`));
   return read;
-}
-
-async function changedFiles(base: string, paths: readonly string[]): Promise<readonly string[]> {
-  const args = [
-    'diff',
-    '--name-only',
-    '--relative',
-    '--no-ext-diff',
-    '--diff-filter=d',
-    '-z',
-    '--end-of-options',
-    base,
-  ];
-  try {
-    const { stdout } = await promisify(execFile)('git', [...args, '--', ...paths], { maxBuffer: MAX_GIT_OUTPUT });
-    return stdout.split('\0').filter((name) => EXTENSIONS.has(extname(name)));
-  } catch (error) {
-    const hint = 'Name a revision of the repository of this folder, such as --diff origin/main.';
-    throw new CliError(`git cannot compare with ${oneLine(base, 80)}: ${oneLine(gitProblem(error))}`, {
-      hint,
-      cause: error,
-    });
-  }
-}
-
-function gitProblem(error: unknown): string {
-  const stderr = isJsonObject(error) && typeof error['stderr'] === 'string' ? error['stderr'].trim() : '';
-  return stderr === '' ? errorText(error) : stderr;
 }
 
 async function fromCluster(flags: PolicyFlags): Promise<PolicyInput> {

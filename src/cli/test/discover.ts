@@ -36,6 +36,9 @@ async function testFilesOf(path: string): Promise<readonly string[]> {
   try {
     return (await stat(path)).isDirectory() ? await filesBelow(path, (name) => TEST_FILE.test(name)) : [path];
   } catch (error) {
+    if (error instanceof CliError) {
+      throw error;
+    }
     throw new CliError(`${path} cannot be read: ${fileProblem(error)}`, {
       exitCode: EXIT.usage,
       hint: `Name a file with tests, or a folder that has files named ${TEST_FILES}.`,
