@@ -51,6 +51,13 @@ export function manifestsText(manifests: readonly object[], format: DataFormat):
     : manifests.map((manifest) => dataText(manifest, 'yaml')).join('---\n');
 }
 
+/** A time in microseconds, in the unit that fits. */
+export function durationText(microseconds: number): string {
+  return microseconds < 1_000
+    ? `${microseconds.toFixed(microseconds < 100 ? 1 : 0)} µs`
+    : `${(microseconds / 1_000).toFixed(microseconds < 100_000 ? 1 : 0)} ms`;
+}
+
 /** A size in bytes, such as `20.4 KiB`. */
 export function sizeText(bytes: number): string {
   const units = ['KiB', 'MiB', 'GiB'];

@@ -123,6 +123,17 @@ describe('portcullis inspect', { concurrency: 2 }, () => {
     assert.match(text, /Isolation +fresh \(a new instance for every call: .*segment/);
   });
 
+  it('measures what a new instance costs, for modules of every kind', async () => {
+    for (const example of ['pod-privileged', 'image-registries', 'container-limits', 'host-namespaces']) {
+      const { stdout } = await inspect(`${EXAMPLES}/${example}/policy.wasm`, '-o', 'json');
+      const { newInstance } = (JSON.parse(stdout) as { sandbox: { newInstance: Record<string, number> } }).sandbox;
+      assert.deepEqual(Object.keys(newInstance), ['processorMicroseconds', 'heldBytes']);
+      assert.ok((newInstance['heldBytes'] ?? 0) > 0, example);
+    }
+    const { stdout } = await inspect(`${EXAMPLES}/pod-privileged/policy.wasm`);
+    assert.match(stdout, /New instance +[\d.]+ (µs|ms) of processor time on this machine, holds \d/);
+  });
+
   for (const [guest, reason] of [
     ['no-metadata', /protocolVersion/],
     ['minimum-version-99', /Kubewarden 99/],
@@ -299,6 +310,11 @@ describe('a module that the sandbox refuses', { concurrency: 2 }, () => {
   }
 });
 
+interface BenchFigures {
+  readonly evaluations: number;
+  readonly latencyMicroseconds: { readonly p50: number; readonly max: number };
+}
+
 describe('portcullis bench', { concurrency: 2 }, () => {
   const labels = [`${LABELS}/policy.wasm`, '-r', REQUEST, '--settings-json', '{"labels":["app.kubernetes.io/name"]}'];
 
@@ -306,16 +322,35 @@ describe('portcullis bench', { concurrency: 2 }, () => {
     const { stdout, code } = await portcullis(['bench', ...labels, '-n', '100']);
     assert.equal(code, 0);
     assert.match(stdout, /^required-labels: denied, /);
-    assert.match(stdout, /EVALUATIONS +PER SECOND +P50 +P90 +P99 +MAX\n100 /);
+    assert.match(
+      stdout,
+      /EVALUATIONS +PER SECOND +P50 +P90 +P99 +MAX +INSTANCE\n100 .* restored after each\n100 .* new for each\n/,
+    );
     assert.match(stdout, /Load before: .* processors/);
   });
 
   it('prints the same as data', async () => {
     const { stdout } = await portcullis(['bench', ...labels, '-n', '50', '-o', 'json']);
-    const report = JSON.parse(stdout) as { evaluations: number; latencyMicroseconds: { p50: number; max: number } };
-    assert.equal(report.evaluations, 50);
-    assert.ok(report.latencyMicroseconds.p50 > 0);
-    assert.ok(report.latencyMicroseconds.max >= report.latencyMicroseconds.p50);
+    const { freshInstances, isRestored, ...restored } = JSON.parse(stdout) as BenchFigures & {
+      isRestored: boolean;
+      freshInstances: BenchFigures;
+    };
+    assert.equal(isRestored, true);
+    for (const { evaluations, latencyMicroseconds } of [restored, freshInstances]) {
+      assert.equal(evaluations, 50);
+      assert.ok(latencyMicroseconds.p50 > 0);
+      assert.ok(latencyMicroseconds.max >= latencyMicroseconds.p50);
+    }
+  });
+
+  it('measures what servers do alone, where no instance is restored', async () => {
+    const fresh = [`${GUESTS}/stateful-segments.wasm`, '-r', REQUEST];
+    const builtin = ['builtin:pod-security', '-r', REQUEST, '--settings-json', '{"enforce":"baseline"}'];
+    for (const policy of [fresh, builtin]) {
+      const { stdout, stderr, code } = await portcullis(['bench', ...policy, '-n', '20', '-o', 'json']);
+      assert.equal(code, 0, stderr);
+      assert.partialDeepStrictEqual(JSON.parse(stdout), { isRestored: false, freshInstances: null });
+    }
   });
 
   it('does not measure failures', async () => {

@@ -17,14 +17,14 @@ import {
   requireProtocol,
   requireSupportedVersion,
 } from '../../modules/index.ts';
-import { createOpaGuest, type ModuleShape } from '../../wasm/index.ts';
+import { createOpaGuest, InstanceMemory, type ModuleShape } from '../../wasm/index.ts';
 import { CliError } from '../errors.ts';
 import { builtinReport, type BuiltinReport } from './builtin-description.ts';
 import { type ModuleSource, readModule, targetReference } from './module-source.ts';
 import { readSources } from './read-sources.ts';
 import { addSignatureFlags, readSignatureFlags, type SignatureFlags } from './signature-flags.ts';
 import { addSourceFlags, type SourceFlags } from './source-flags.ts';
-import { countText, dataText, type OutputFormat, outputOption, sizeText } from '../output.ts';
+import { countText, dataText, durationText, type OutputFormat, outputOption, sizeText } from '../output.ts';
 import { Progress } from '../progress.ts';
 import { oneLine, table } from '../table.ts';
 import { errorText } from '../../values/index.ts';
@@ -36,13 +36,27 @@ interface Inspection {
   readonly mode: ExecutionMode | undefined;
   /** The host's builtins that a Rego module uses; undefined for other modes. */
   readonly builtins: readonly string[] | undefined;
+  /** Undefined when it cannot be started. */
+  readonly instance: InstanceCost | undefined;
   /** Why it cannot be run. */
   readonly problem: string | undefined;
+}
+
+/** What a new instance costs on this machine. */
+interface InstanceCost {
+  /** Processor time to make it and run its start, the mean of several. */
+  readonly processorMicroseconds: number;
+  /** Memory that it holds before its first call. */
+  readonly heldBytes: number;
 }
 
 type Obstacle = NonNullable<ModuleShape['obstacle']>;
 
 const PAGE_BYTES = 64 * 1024;
+/** Processor time that is measured: systems count it in steps of up to 10 ms. */
+const MEASURED_MICROSECONDS = 50_000;
+/** New instances that are measured at most. */
+const MAX_MEASURED_INSTANCES = 200;
 /** Annotations that have a line of their own, or are too long to print. */
 const ANNOTATION = 'io.kubewarden.policy.';
 const SHOWN_ELSEWHERE = new Set(['title', 'version', 'description', 'usage'].map((name) => `${ANNOTATION}${name}`));
@@ -75,6 +89,8 @@ interface SandboxReport {
   /** Fuel of an evaluation for each second of its timeout; null when the execution mode is unknown. */
   readonly fuelPerSecond: number | null;
   readonly rewrittenBytes: number;
+  /** What a new instance costs on this machine; null when it cannot be started. */
+  readonly newInstance: InstanceCost | null;
 }
 
 export function inspectCommand(): Command {
@@ -189,17 +205,38 @@ function inspectModule(bytes: Uint8Array): Inspection {
   let mode: ExecutionMode | undefined;
   try {
     mode = executionModeOf(shape, { metadata: stated });
-    if (mode === 'opa' || mode === 'gatekeeper') {
-      return { shape, mode, builtins: createOpaGuest(compiled).usedBuiltins, problem: undefined };
-    }
-    createGuest({ compiled, mode }).start();
-    return { shape, mode, builtins: undefined, problem: undefined };
+    const isRego = mode === 'opa' || mode === 'gatekeeper';
+    const builtins = isRego ? createOpaGuest(compiled).usedBuiltins : undefined;
+    return { shape, mode, builtins, instance: instanceCost({ compiled, mode }), problem: undefined };
   } catch (error) {
-    return { shape, mode, builtins: undefined, problem: errorText(error) };
+    return { shape, mode, builtins: undefined, instance: undefined, problem: errorText(error) };
   }
 }
 
-function sandboxOf({ shape, mode }: Inspection): SandboxReport {
+/** Starts instances until their processor time can be measured. @throws WasmError when the module cannot start */
+function instanceCost(code: Parameters<typeof createGuest>[0]): InstanceCost {
+  const memory = new InstanceMemory({ bytes: Infinity, bytesOf: () => Infinity });
+  const start = (): number => {
+    createGuest(code, memory.share(code.mode, '')).start();
+    const heldBytes = memory.lastBytes(code.mode) ?? 0;
+    memory.forget(code.mode);
+    return heldBytes;
+  };
+  // V8 compiles the functions of the start for the first one.
+  const heldBytes = start();
+  const before = process.threadCpuUsage();
+  let spent = 0;
+  let instances = 0;
+  while (spent < MEASURED_MICROSECONDS && instances < MAX_MEASURED_INSTANCES) {
+    start();
+    instances += 1;
+    const { user, system } = process.threadCpuUsage(before);
+    spent = user + system;
+  }
+  return { processorMicroseconds: Math.round(spent / instances), heldBytes };
+}
+
+function sandboxOf({ shape, mode, instance }: Inspection): SandboxReport {
   const { isolation, obstacle, functions, memoryPages, rewrittenBytes } = shape;
   return {
     isolation,
@@ -208,6 +245,7 @@ function sandboxOf({ shape, mode }: Inspection): SandboxReport {
     memoryLimitBytes: memoryPages * PAGE_BYTES,
     fuelPerSecond: mode === undefined ? null : FUEL_PER_SECOND[mode],
     rewrittenBytes,
+    newInstance: instance ?? null,
   };
 }
 
@@ -312,11 +350,12 @@ const OBSTACLES: Readonly<Record<Obstacle, string>> = {
 };
 
 function sandboxLines(sandbox: SandboxReport, mode: ExecutionMode | null): Line[] {
-  const { isolation, obstacle, functions, memoryLimitBytes, fuelPerSecond, rewrittenBytes } = sandbox;
+  const { isolation, obstacle, functions, memoryLimitBytes, fuelPerSecond, rewrittenBytes, newInstance } = sandbox;
   const reason = obstacle === null ? (mode === 'wasi' ? 'a command runs once' : undefined) : OBSTACLES[obstacle];
   const fresh = `a new instance for every call${reason === undefined ? '' : `: ${reason}`}`;
   return [
     ['Isolation', `${isolation} (${isolation === 'restore' ? 'one instance, restored after every call' : fresh})`],
+    ...(newInstance === null ? [] : [['New instance', newInstanceText(newInstance)] as const]),
     ['Memory', `at most ${sizeText(memoryLimitBytes)}`],
     ...(fuelPerSecond === null
       ? []
@@ -324,6 +363,10 @@ function sandboxLines(sandbox: SandboxReport, mode: ExecutionMode | null): Line[
     ['Functions', String(functions)],
     ['Size inside', `${sizeText(rewrittenBytes)} with fuel and limits added`],
   ];
+}
+
+function newInstanceText({ processorMicroseconds, heldBytes }: InstanceCost): string {
+  return `${durationText(processorMicroseconds)} of processor time on this machine, holds ${sizeText(heldBytes)}`;
 }
 
 function annotationLines(metadata: PolicyMetadata | null): Line[] {

@@ -3,7 +3,7 @@ import { availableParallelism, cpus, loadavg } from 'node:os';
 import { styleText } from 'node:util';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { CliError } from '../errors.ts';
-import { countText, dataText, type OutputFormat, outputOption, sizeText } from '../output.ts';
+import { countText, dataText, durationText, type OutputFormat, outputOption, sizeText } from '../output.ts';
 import { addPolicyFlags, type PolicyFlags, policyUnderTest } from './policy-flags.ts';
 import { type Evaluated, PolicyRunner } from './policy-runner.ts';
 import { printWarnings } from './print-warnings.ts';
@@ -23,11 +23,8 @@ interface BenchFlags extends PolicyFlags {
   readonly output: OutputFormat;
 }
 
-/** The output as JSON and YAML. Times in microseconds. */
-interface BenchReport {
-  readonly policy: string;
-  readonly allowed: boolean;
-  readonly requestBytes: number;
+/** Times in microseconds. */
+interface Figures {
   readonly warmUpEvaluations: number;
   readonly evaluations: number;
   readonly perSecond: number;
@@ -37,6 +34,17 @@ interface BenchReport {
     readonly p99: number;
     readonly max: number;
   };
+}
+
+/** The output as JSON and YAML. */
+interface BenchReport extends Figures {
+  readonly policy: string;
+  readonly allowed: boolean;
+  readonly requestBytes: number;
+  /** Whether an instance is restored after each evaluation; if not, each has a new one, or the policy is builtin. */
+  readonly isRestored: boolean;
+  /** The same with a new instance for each evaluation; null where instances are not restored. */
+  readonly freshInstances: Figures | null;
   readonly machine: {
     readonly processor: string;
     readonly processors: number;
@@ -65,7 +73,8 @@ export function benchCommand(): Command {
       'after',
       `
 An evaluation is all that a server's worker does for a request: it parses the review, calls the policy and writes the
-answer. Some are made to warm up before any is counted.
+answer. Some are made to warm up before any is counted. Where the instance of the module is restored after each evaluation, the
+same is measured with a new instance for each.
 
 Examples:
   portcullis bench policy.wasm -r request.json -s settings.yml
@@ -77,50 +86,24 @@ Examples:
 async function bench(target: string | undefined, flags: BenchFlags): Promise<void> {
   const progress = new Progress();
   const load = loadavg();
-  await using runner = new PolicyRunner({ isRecorded: flags.replayHostCapabilitiesInteractions !== undefined });
-  const { policy, request, session, sources, trustRoot, notes, warnings, unmatched } = await policyUnderTest(
-    target,
-    flags,
-    progress,
-  );
-  printWarnings(warnings, progress);
-  runner.capabilities.setSources(sources, trustRoot);
-  runner.capabilities.begin(session);
-  const { iterations = Infinity, duration = DEFAULT_DURATION_SECONDS } = flags;
-  const durationMs = flags.iterations === undefined ? duration * 1_000 : Infinity;
+  const tested = await policyUnderTest(target, flags, progress);
+  printWarnings(tested.warnings, progress);
+  const { policy, request, notes, unmatched } = tested;
   const { id } = policy.definition;
-  const result = await progress.during(`measuring ${id}`, async () => {
-    const more = await runner.load(policy);
-    const once = (): Promise<Evaluated> => runner.evaluate(request);
-    const { response } = verdictIn(await once());
-    const warmUp = await measure(once, Math.min(WARM_UP_EVALUATIONS, iterations), WARM_UP_MS);
-    const times = await measure(once, iterations, durationMs);
-    return {
-      allowed: response.allowed,
-      times,
-      warmUpEvaluations: warmUp.length + 1,
-      notes: [...notes, ...(unmatched === undefined ? [] : [unmatched]), ...more],
-    };
-  });
-  for (const note of result.notes) {
+  const usual = await progress.during(`measuring ${id}`, () => measurePolicy(tested, flags, false));
+  for (const note of [...notes, ...(unmatched === undefined ? [] : [unmatched]), ...usual.notes]) {
     progress.line(`${styleText('yellow', 'note:', { stream: process.stderr })} ${note}`);
   }
-  const { times } = result;
-  const at = (share: number): number => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;
-  const totalMs = times.reduce((sum, time) => sum + time, 0);
+  const fresh = usual.isRestored
+    ? await progress.during(`measuring ${id} in new instances`, () => measurePolicy(tested, flags, true))
+    : undefined;
   const report: BenchReport = {
     policy: id,
-    allowed: result.allowed,
+    allowed: usual.allowed,
     requestBytes: request.body.byteLength,
-    warmUpEvaluations: result.warmUpEvaluations,
-    evaluations: times.length,
-    perSecond: Math.round((times.length / totalMs) * 1_000),
-    latencyMicroseconds: {
-      p50: microseconds(at(0.5)),
-      p90: microseconds(at(0.9)),
-      p99: microseconds(at(0.99)),
-      max: microseconds(at(1)),
-    },
+    isRestored: usual.isRestored,
+    ...usual.figures,
+    freshInstances: fresh?.figures ?? null,
     machine: {
       processor: cpus()[0]?.model.trim() ?? 'unknown',
       processors: availableParallelism(),
@@ -131,6 +114,51 @@ async function bench(target: string | undefined, flags: BenchFlags): Promise<voi
   process.stdout.write(
     flags.output === 'table' ? reportText(report) : dataText(report, flags.output, { pretty: true }),
   );
+}
+
+interface Measured {
+  readonly allowed: boolean;
+  readonly isRestored: boolean;
+  readonly figures: Figures;
+  readonly notes: readonly string[];
+}
+
+/** Loads the policy into a thread of its own, and measures evaluations of the request. */
+async function measurePolicy(
+  { policy, request, session, sources, trustRoot }: Awaited<ReturnType<typeof policyUnderTest>>,
+  flags: BenchFlags,
+  isFresh: boolean,
+): Promise<Measured> {
+  const { iterations = Infinity, duration = DEFAULT_DURATION_SECONDS } = flags;
+  const durationMs = flags.iterations === undefined ? duration * 1_000 : Infinity;
+  const isRecorded = flags.replayHostCapabilitiesInteractions !== undefined;
+  await using runner = new PolicyRunner({ isRecorded, isFresh });
+  runner.capabilities.setSources(sources, trustRoot);
+  runner.capabilities.begin(session);
+  const notes = await runner.load(policy);
+  const once = (): Promise<Evaluated> => runner.evaluate(request);
+  const { response } = verdictIn(await once());
+  const warmUp = await measure(once, Math.min(WARM_UP_EVALUATIONS, iterations), WARM_UP_MS);
+  const times = await measure(once, iterations, durationMs);
+  const figures = figuresOf(times, warmUp.length + 1);
+  return { allowed: response.allowed, isRestored: runner.isRestored, figures, notes };
+}
+
+/** @param times in milliseconds, ascending */
+function figuresOf(times: Float64Array, warmUpEvaluations: number): Figures {
+  const at = (share: number): number => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;
+  const totalMs = times.reduce((sum, time) => sum + time, 0);
+  return {
+    warmUpEvaluations,
+    evaluations: times.length,
+    perSecond: Math.round((times.length / totalMs) * 1_000),
+    latencyMicroseconds: {
+      p50: microseconds(at(0.5)),
+      p90: microseconds(at(0.9)),
+      p99: microseconds(at(0.99)),
+      max: microseconds(at(1)),
+    },
+  };
 }
 
 /** Times that the worker measured, in milliseconds and ascending: `count` evaluations, or as many as fit into the duration. */
@@ -165,18 +193,28 @@ function verdictIn(evaluated: Evaluated): Exclude<Evaluated, { readonly refused:
 }
 
 function reportText(report: BenchReport): string {
-  const { policy, allowed, requestBytes, evaluations, perSecond, latencyMicroseconds: latency, machine } = report;
+  const { policy, allowed, requestBytes, freshInstances, machine } = report;
   const heading = `${styleText('bold', policy)}: ${allowed ? 'allowed' : 'denied'}, request of ${sizeText(requestBytes)}, one thread`;
+  const rows: (Figures & { readonly instance?: string })[] =
+    freshInstances === null
+      ? [report]
+      : [
+          { ...report, instance: 'restored after each' },
+          { ...freshInstances, instance: 'new for each' },
+        ];
   const figures = table(
     [
-      { header: 'EVALUATIONS', cell: () => countText(evaluations) },
-      { header: 'PER SECOND', cell: () => countText(perSecond) },
-      { header: 'P50', cell: () => durationText(latency.p50) },
-      { header: 'P90', cell: () => durationText(latency.p90) },
-      { header: 'P99', cell: () => durationText(latency.p99) },
-      { header: 'MAX', cell: () => durationText(latency.max) },
+      { header: 'EVALUATIONS', cell: ({ evaluations }) => countText(evaluations) },
+      { header: 'PER SECOND', cell: ({ perSecond }) => countText(perSecond) },
+      { header: 'P50', cell: ({ latencyMicroseconds: { p50 } }) => durationText(p50) },
+      { header: 'P90', cell: ({ latencyMicroseconds: { p90 } }) => durationText(p90) },
+      { header: 'P99', cell: ({ latencyMicroseconds: { p99 } }) => durationText(p99) },
+      { header: 'MAX', cell: ({ latencyMicroseconds: { max } }) => durationText(max) },
+      ...(freshInstances === null
+        ? []
+        : [{ header: 'INSTANCE', cell: ({ instance = '' }: (typeof rows)[number]) => instance }]),
     ],
-    [report],
+    rows,
   );
   const { processors, processor, load, node } = machine;
   const where = `Load before: ${load.map((average) => average.toFixed(2)).join(' ')} on ${processors} processors (${processor}), Node ${node}`;
@@ -185,12 +223,6 @@ function reportText(report: BenchReport): string {
 
 function microseconds(milliseconds: number): number {
   return Math.round(milliseconds * 10_000) / 10;
-}
-
-function durationText(value: number): string {
-  return value < 1_000
-    ? `${value.toFixed(value < 100 ? 1 : 0)} µs`
-    : `${(value / 1_000).toFixed(value < 100_000 ? 1 : 0)} ms`;
 }
 
 function positive(text: string): number {

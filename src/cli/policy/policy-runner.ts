@@ -63,6 +63,8 @@ interface RunnerOptions {
   readonly onLog?: (entry: PolicyLogEntry) => void;
   /** Whether `capabilities` sees every call of a host capability: to record or replay a session. Default: yes. */
   readonly isRecorded?: boolean;
+  /** Whether every call of a module gets a new instance, where servers restore one. Default: no. */
+  readonly isFresh?: boolean;
 }
 
 /** HTTP status of a response without a verdict. */
@@ -109,12 +111,13 @@ export class PolicyRunner implements AsyncDisposable {
   readonly #pool: WorkerPool;
   readonly #ready = Promise.withResolvers<void>();
   #policy: { readonly id: string; readonly digests: readonly string[] } | undefined;
+  #isRestored = false;
   #manifests = 0;
   #objects = new ParameterObjects(undefined);
   /** Why the worker ended in the middle of an evaluation. */
   #crash: string | undefined;
 
-  constructor({ onLog, isRecorded = true }: RunnerOptions = {}) {
+  constructor({ onLog, isRecorded = true, isFresh = false }: RunnerOptions = {}) {
     this.#onLog = onLog;
     const defaultTimeoutSeconds = DEFAULT_TIMEOUT_SECONDS;
     const connect = (): ReturnType<typeof connectCapabilities> =>
@@ -127,6 +130,7 @@ export class PolicyRunner implements AsyncDisposable {
         fetchTimeoutMs: undefined,
         defaultTimeoutSeconds,
         memoryLimitBytes: undefined,
+        isolation: isFresh ? 'fresh' : 'restore',
         connectCapabilities: connect,
         modules: () => [],
       },
@@ -159,6 +163,7 @@ export class PolicyRunner implements AsyncDisposable {
     }
     this.#objects = new ParameterObjects(policy.objects);
     this.#policy = { id, digests: Object.values(digests) };
+    this.#isRestored = modules.some((module) => 'compiled' in module && module.compiled.shape.isolation === 'restore');
     await this.#pool.publish({
       upserts: [{ id, definition, digests }],
       removals: before === undefined || before.id === id ? [] : [before.id],
@@ -169,6 +174,11 @@ export class PolicyRunner implements AsyncDisposable {
       modules.some(({ digest, mode }) => digest === digests[reference] && mode === 'kubewarden-wapc');
     const drafts = Object.entries(inputs).filter(([reference]) => isWapc(reference));
     return [...notes, ...drafts.flatMap(([, input]) => draftNote(input))];
+  }
+
+  /** Whether instances of the policy's modules are restored after each call; if not, there are none, or each call gets a new one. */
+  get isRestored(): boolean {
+    return this.#isRestored;
   }
 
   /** Evaluates a request by the policy that was loaded last. @throws CliError when its thread ended */

@@ -59,6 +59,8 @@ export interface LoaderStart {
   readonly fetchTimeoutMs: number | undefined;
   readonly defaultTimeoutSeconds: number;
   readonly memoryLimitBytes: number | undefined;
+  /** How calls of a module are kept apart, for benches. Default: instances are restored where they can be. */
+  readonly isolation?: 'restore' | 'fresh' | undefined;
   /** Memory for instances; undefined: without a limit. */
   readonly memory?: MemoryBudget | undefined;
   /** File that says what is being loaded; undefined: none does. */

@@ -499,7 +499,11 @@ function compileOnce(
 
 function compile(bytes: Uint8Array, digest: string, provided: ProvidedModule | undefined): CompiledPolicyModule {
   const { memory, memoryLimitBytes = Math.min(DEFAULT_MEMORY_LIMIT_BYTES, memory?.guestBytes ?? Infinity) } = start;
-  const module = loadPolicyModule(bytes, { memoryLimitBytes, chosenMode: provided?.chosenMode });
+  const module = loadPolicyModule(bytes, {
+    memoryLimitBytes,
+    chosenMode: provided?.chosenMode,
+    isolation: start.isolation,
+  });
   const isUnfinished = provided !== undefined && module.metadata?.protocolVersion === undefined;
   if (module.mode === 'kubewarden-wapc' && !isUnfinished) {
     requireProtocol(module.metadata);

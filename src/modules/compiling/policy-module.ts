@@ -1,6 +1,6 @@
 import type { BuiltinName } from '../builtin-module.ts';
 import { compileModule } from '../../wasm/index.ts';
-import type { CompiledModule } from '../../wasm/index.ts';
+import type { CompiledModule, SandboxOptions } from '../../wasm/index.ts';
 import { executionModeOf } from '../execution-mode.ts';
 import type { ExecutionMode } from '../execution-mode.ts';
 import { readMetadata, requireSupportedVersion } from '../metadata.ts';
@@ -20,6 +20,8 @@ interface PolicyModuleOptions {
   readonly memoryLimitBytes?: number | undefined;
   /** The mode that the user chose, for modules without metadata. */
   readonly chosenMode?: ExecutionMode | undefined;
+  /** Default: `restore`. */
+  readonly isolation?: SandboxOptions['isolation'] | undefined;
 }
 
 interface PolicyModule {
@@ -29,12 +31,18 @@ interface PolicyModule {
 }
 
 /**
- * Compiles a module for guests whose memory is restored after each call, which is faster than a new instance for modules of
- * every mode (ADR 0002).
+ * Compiles a module, by default for guests whose memory is restored after each call, which is faster than a new instance for modules
+ * of every mode (ADR 0002).
  * @throws WasmError as compileModule
  */
-export function compilePolicyModule(bytes: Uint8Array, memoryLimitBytes = DEFAULT_MEMORY_LIMIT_BYTES): CompiledModule {
-  return compileModule(bytes, { memoryLimitBytes, isolation: 'restore' });
+export function compilePolicyModule(
+  bytes: Uint8Array,
+  {
+    memoryLimitBytes = DEFAULT_MEMORY_LIMIT_BYTES,
+    isolation = 'restore',
+  }: Omit<PolicyModuleOptions, 'chosenMode'> = {},
+): CompiledModule {
+  return compileModule(bytes, { memoryLimitBytes, isolation });
 }
 
 /**
@@ -46,7 +54,7 @@ export function compilePolicyModule(bytes: Uint8Array, memoryLimitBytes = DEFAUL
 export function loadPolicyModule(bytes: Uint8Array, options: PolicyModuleOptions = {}): PolicyModule {
   const metadata = readMetadata(bytes);
   requireSupportedVersion(metadata);
-  const compiled = compilePolicyModule(bytes, options.memoryLimitBytes);
+  const compiled = compilePolicyModule(bytes, options);
   const mode = executionModeOf(compiled.shape, { metadata: metadata?.executionMode, chosen: options.chosenMode });
   return { compiled, mode, metadata };
 }
