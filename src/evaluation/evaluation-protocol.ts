@@ -137,6 +137,8 @@ export type FromWorker =
       readonly type: 'applied';
       readonly version: number;
       readonly failures: readonly { id: string; message: string }[];
+      /** Whether observations are numbered from 0 after this message, because those of removed policies do not come again. */
+      readonly isRenumbered: boolean;
     }
   | { readonly type: 'answer'; readonly answer: ReviewAnswer }
   /**

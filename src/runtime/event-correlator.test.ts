@@ -7,6 +7,7 @@ import {
   MAX_REMEMBERED,
   MAX_SIMILAR,
   OBJECT_RATE,
+  RECORD_MS,
   SIMILAR_WINDOW_MS,
 } from './event-correlator.ts';
 
@@ -74,5 +75,20 @@ describe('EventCorrelator', () => {
     const record = new EventCorrelator().correlate(POD, 'Normal', 'R'.repeat(500), 'm'.repeat(5000), 0);
     assert.equal(record?.message.length, MAX_NOTE_LENGTH);
     assert.equal(record?.reason.length, 128);
+  });
+
+  it('forgets what changes no decision any more', () => {
+    const correlator = new EventCorrelator();
+    const about = (index: number): typeof POD => ({ ...POD, metadata: { ...POD.metadata, uid: String(index) } });
+    for (let index = 0; index < 100; index++) {
+      correlator.correlate(about(index), 'Normal', 'Busy', 'always', 0);
+    }
+    assert.equal(correlator.remembered, 300);
+    correlator.correlate(OTHER, 'Normal', 'Busy', 'always', SIMILAR_WINDOW_MS + 1);
+    // An event takes a token, which is refilled in five minutes.
+    assert.equal(correlator.remembered, 100 + 3);
+    correlator.correlate(OTHER, 'Normal', 'Busy', 'always', RECORD_MS + 1);
+    assert.equal(correlator.remembered, 3);
+    assert.equal(correlator.correlate(about(1), 'Normal', 'Busy', 'always', RECORD_MS + 2)?.count, 1);
   });
 });

@@ -41,6 +41,8 @@ export const OBJECT_RATE: TokenBucketOptions = { perSecond: 1 / 300, burst: 25 }
 export const MAX_SIMILAR = 10;
 /** Milliseconds. */
 export const SIMILAR_WINDOW_MS = 10 * 60_000;
+/** API servers delete an event an hour after its last write, so a later repeat is a new one (`--event-ttl`). Milliseconds. */
+export const RECORD_MS = 3_600_000;
 /** Prefix of the message of a combined event. As client-go. */
 export const COMBINED_PREFIX = '(combined from similar events): ';
 /** Longest message that the events API accepts. */
@@ -67,6 +69,7 @@ export class EventCorrelator {
     message: string,
     now: number,
   ): EventRecord | undefined {
+    this.#forget(now);
     const about = referenceTo(object);
     const subject = JSON.stringify([about.apiVersion, about.kind, about.namespace, about.name, about.uid]);
     const kind = JSON.stringify([subject, type, reason]);
@@ -102,6 +105,18 @@ export class EventCorrelator {
     };
     this.#records.set(key, record);
     return record;
+  }
+
+  /** Number of entries in all maps. */
+  get remembered(): number {
+    return this.#records.size + this.#similar.size + this.#buckets.size;
+  }
+
+  /** Forgets what changes no decision any more. */
+  #forget(now: number): void {
+    this.#records.deleteOldest(({ lastAt }) => now - lastAt > RECORD_MS);
+    this.#similar.deleteOldest(({ lastAt }) => now - lastAt > SIMILAR_WINDOW_MS);
+    this.#buckets.deleteOldest((bucket) => bucket.isFull(now));
   }
 
   #isOneOfMany(kind: string, message: string, now: number): boolean {

@@ -36,6 +36,12 @@ export class TokenBucket {
     return true;
   }
 
+  /** Whether it is as a new one. */
+  isFull(now: number): boolean {
+    this.#fill(now);
+    return this.#tokens === this.#burst;
+  }
+
   #fill(now: number): void {
     // A clock that goes back must not remove tokens.
     const elapsed = Math.max(0, now - (this.#filledAt ?? now));

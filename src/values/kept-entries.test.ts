@@ -42,4 +42,18 @@ describe('KeptEntries', () => {
     entries.set('b', '12345');
     assert.equal(entries.get('b'), '12345');
   });
+
+  it('deletes the oldest up to the first that is needed', () => {
+    const entries = new KeptEntries<string, number>({ maxSize: 10, sizeOf: () => 1 });
+    for (const [key, value] of [
+      ['a', 1],
+      ['b', 2],
+      ['c', 9],
+      ['d', 1],
+    ] as const) {
+      entries.set(key, value);
+    }
+    entries.deleteOldest((value) => value < 5);
+    assert.deepEqual([...entries.keys()], ['c', 'd']);
+  });
 });

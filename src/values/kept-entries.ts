@@ -50,6 +50,16 @@ export class KeptEntries<K, V> {
     }
   }
 
+  /** Deletes the oldest entries, up to the first that is still needed. */
+  deleteOldest(isStale: (value: V) => boolean): void {
+    for (const [key, value] of this.#entries) {
+      if (!isStale(value)) {
+        return;
+      }
+      this.delete(key);
+    }
+  }
+
   /** The oldest first. */
   keys(): IterableIterator<K> {
     return this.#entries.keys();

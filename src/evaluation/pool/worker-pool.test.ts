@@ -84,6 +84,29 @@ describe('the worker pool', () => {
     assert.deepEqual([pool.held, pool.waiting], [0, 0]);
   });
 
+  it('reports what each policy decided, also after others are gone', async () => {
+    const [gone, stays] = ['gone', 'stays'].map((id) => tableEntry(id, accept, PATIENT));
+    await pool.publish(
+      tableChange(
+        [gone, stays].filter((one) => one !== undefined),
+        { modules: [accept] },
+      ),
+    );
+    const observed = async (id: string): Promise<readonly string[]> => {
+      // Each worker numbers its own observations.
+      const answers = await Promise.all(Array.from({ length: 20 }, () => ask(id)));
+      return [
+        ...new Set(answers.flatMap((answer) => answer.observed.map(({ observation }) => observation?.policy ?? ''))),
+      ];
+    };
+    assert.deepEqual(await observed('gone'), ['gone']);
+    assert.deepEqual(await observed('stays'), ['stays']);
+    await pool.publish(tableChange([], { removals: ['gone'] }));
+    assert.deepEqual(await observed('stays'), ['stays']);
+    assert.deepEqual(await observed('stays'), ['stays']);
+    await pool.publish(tableChange([], { removals: ['stays'] }));
+  });
+
   it('gives workers more at once while the main thread has much else to do', async () => {
     const reviews = 640;
     await Promise.all(Array.from({ length: 100 }, () => ask('accept')));

@@ -215,6 +215,9 @@ export class WorkerPool {
         this.#options.log(message.entry);
         break;
       case 'applied': {
+        if (message.isRenumbered) {
+          worker.observations.clear();
+        }
         for (const failure of message.failures) {
           this.#options.onApplyFailure?.(failure.id, failure.message);
         }

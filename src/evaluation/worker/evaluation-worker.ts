@@ -36,7 +36,7 @@ parentPort?.on('message', (message: ToWorker) => {
       break;
     case 'table': {
       const { version, change, numbers } = message;
-      say({ type: 'applied', version, failures: evaluation.policies.apply(change, numbers) });
+      say({ type: 'applied', version, ...evaluation.apply(change, numbers) });
       break;
     }
     case 'watched':

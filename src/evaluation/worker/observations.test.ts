@@ -44,3 +44,18 @@ test('more different ones than are numbered still arrive', () => {
     }
   }
 });
+
+test('observations are numbered from 0 again at both ends when policies are gone', () => {
+  const sender = new ObservationSender();
+  const receiver = new ObservationReceiver();
+  for (let index = 0; index < 100; index += 1) {
+    receiver.receive(sender.send(observe({ policy: `p${index}` })));
+  }
+  assert.deepEqual([sender.size, receiver.size], [100, 100]);
+  sender.clear();
+  receiver.clear();
+  assert.deepEqual([sender.size, receiver.size], [0, 0]);
+  const [first, again] = [sender.send(observe()), sender.send(observe())];
+  assert.deepEqual([first, again], [observe(), 0]);
+  assert.equal(receiver.receive(first), receiver.receive(again));
+});

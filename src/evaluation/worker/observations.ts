@@ -12,6 +12,16 @@ export type SentObservation = Observation | number | null;
 export class ObservationSender {
   readonly #numbers = new Map<string, number>();
 
+  /** How many have a number. */
+  get size(): number {
+    return this.#numbers.size;
+  }
+
+  /** Numbers from 0 again. The other end has to clear its table between the same messages. */
+  clear(): void {
+    this.#numbers.clear();
+  }
+
   /** What to send for an observation. */
   send(observation: Observation | null): SentObservation {
     if (observation === null) {
@@ -33,6 +43,16 @@ export class ObservationSender {
 /** The main thread's end of one worker. Gives the same object for the same observation. */
 export class ObservationReceiver {
   readonly #received: Observation[] = [];
+
+  /** How many have a number. */
+  get size(): number {
+    return this.#received.length;
+  }
+
+  /** See {@link ObservationSender.clear}. */
+  clear(): void {
+    this.#received.length = 0;
+  }
 
   receive(sent: SentObservation): Observation | null {
     if (typeof sent === 'number') {

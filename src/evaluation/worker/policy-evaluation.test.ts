@@ -93,6 +93,26 @@ describe('a review', () => {
   });
 });
 
+it('forgets the observations of policies that are gone', () => {
+  const refuse = (): never => assert.fail('nothing is asked of the host');
+  const evaluation = new PolicyEvaluation({
+    defaultTimeoutSeconds: 2,
+    port: { request: refuse, inventory: refuse, revisionOf: refuse },
+    log: () => undefined,
+    activity: { enter: () => undefined, leave: () => undefined, waitedMs: 0 },
+  });
+  const module = moduleOf('accept');
+  const terms = { timedOut: null, expiresAt: Infinity, slow: null, failedLookups: null };
+  for (let tenant = 0; tenant < 50; tenant += 1) {
+    const id = `tenant-${tenant}`;
+    evaluation.apply(tableChange([tableEntry(id, module)], { modules: [module] }), [1]);
+    evaluation.review([1, 1, 'validate_raw', id, Buffer.from('{"request":{}}'), terms]);
+    assert.equal(evaluation.numberedObservations, 1);
+    assert.equal(evaluation.apply(tableChange([], { removals: [id] }), []).isRenumbered, true);
+  }
+  assert.equal(evaluation.numberedObservations, 0);
+});
+
 it('answers by more policies than its memory can hold instances of', () => {
   const modules = ['accept', 'stateful', 'scripted-answer'].map((name) => moduleOf(name));
   const refuse = (): never => assert.fail('nothing is asked of the host');

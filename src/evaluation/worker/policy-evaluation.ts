@@ -20,6 +20,7 @@ import {
   type ReviewMessage,
   type ReviewResult,
   type Route,
+  type TableChange,
   type WorkerActivity,
   type WorkerStart,
 } from '../evaluation-protocol.ts';
@@ -29,6 +30,8 @@ import { decideReview } from './decide-review.ts';
 import { ObservationSender } from './observations.ts';
 import { ReviewActivity } from './review-activity.ts';
 import { WorkerPolicies } from './worker-policies.ts';
+
+type Applied = Extract<FromWorker, { readonly type: 'applied' }>;
 
 /** The message to the pool after a review. */
 export type ReviewOutcome = Extract<FromWorker, { readonly type: 'answer' | 'deferred' | 'unknown-object' }>;
@@ -78,6 +81,20 @@ export class PolicyEvaluation {
       hasBuckets,
       memory,
     );
+  }
+
+  /** Applies a change of the table, and forgets the observations of policies that are gone. */
+  apply(change: TableChange, numbers: readonly number[]): Omit<Applied, 'type' | 'version'> {
+    const isRenumbered = change.removals.length > 0;
+    if (isRenumbered) {
+      this.#observations.clear();
+    }
+    return { failures: this.policies.apply(change, numbers), isRenumbered };
+  }
+
+  /** Number of observations that are known to the pool. */
+  get numberedObservations(): number {
+    return this.#observations.size;
   }
 
   /** Evaluates a review by one policy, or by the policies of a bucket that it matches. Synchronous. */

@@ -115,7 +115,7 @@ export class ConfigurationReconciler {
   #forget({ key, policy }: Subject): LastStep | void {
     if (policy === undefined) {
       this.#read(key, [], []);
-      this.#schedule.forget(key);
+      this.#schedule.forget(key, Date.now());
       this.#dryRuns.delete(keyText(key));
       return { isLast: true };
     }

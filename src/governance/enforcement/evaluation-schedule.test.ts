@@ -74,7 +74,7 @@ describe('an evaluation', () => {
     assert.deepEqual(schedule.take(KEY, hourly, NOW + 3_600_000), { isDue: true });
     schedule.evaluated(KEY, NOW + 3_600_000);
     assert.deepEqual(schedule.take(KEY, hourly, NOW + 3_600_001), { isDue: false, afterMs: 3_599_999 });
-    schedule.forget(KEY);
+    schedule.forget(KEY, NOW + 3_600_001);
     assert.deepEqual(schedule.take(KEY, hourly, NOW + 3_600_001), { isDue: true });
   });
 
@@ -92,7 +92,7 @@ describe('an evaluation', () => {
     const schedule = new EvaluationSchedule();
     const take = (now: number): boolean => {
       const { isDue } = schedule.take(KEY, policy(undefined), now);
-      schedule.forget(KEY);
+      schedule.forget(KEY, now);
       return isDue;
     };
     assert.equal(Array.from({ length: 50 }, () => take(NOW)).filter(Boolean).length, 10);
@@ -101,8 +101,24 @@ describe('an evaluation', () => {
     for (let index = 0; index < 10_000; index += 1) {
       const other = { ...KEY, name: `p-${index}` };
       schedule.take(other, policy(undefined), NOW);
-      schedule.forget(other);
+      schedule.forget(other, NOW);
     }
     assert.equal(take(NOW), true, 'the oldest is forgotten');
+  });
+
+  it('is not delayed by what is long gone, which is forgotten', () => {
+    const schedule = new EvaluationSchedule();
+    const churn = (name: string, now: number): void => {
+      const key = { ...KEY, name };
+      assert.ok(schedule.take(key, policy(undefined), now).isDue);
+      schedule.forget(key, now);
+    };
+    for (let index = 0; index < 100; index += 1) {
+      churn(`p-${index}`, NOW);
+    }
+    assert.equal(schedule.deleted, 100);
+    // One evaluation is made up for in 5 seconds.
+    churn('last', NOW + 5_000);
+    assert.equal(schedule.deleted, 1);
   });
 });

@@ -41,6 +41,11 @@ export function intervalOf({ spec }: ConfigurationPolicy, isCompliant: boolean):
 /** The evaluations of all policies. */
 export class EvaluationSchedule {
   readonly #known = new Map<string, Known>();
+  /** Number of deleted policies whose pace is known. */
+  get deleted(): number {
+    return this.#deleted.size;
+  }
+
   /** The pace of policies that were deleted, oldest first. */
   readonly #deleted = new KeptEntries<string, TokenBucket>({ maxEntries: MAX_DELETED });
 
@@ -65,8 +70,10 @@ export class EvaluationSchedule {
     this.#of(key).at = now;
   }
 
-  forget(key: ObjectKey): void {
+  forget(key: ObjectKey, now: number): void {
     const text = keyText(key);
+    // A bucket that is full delays nothing.
+    this.#deleted.deleteOldest((pace) => pace.isFull(now));
     const known = this.#known.get(text);
     this.#known.delete(text);
     if (known !== undefined) {

@@ -5,6 +5,7 @@ import type { UserInfo } from '../request.ts';
 import { CustomResourceCleaner } from './custom-resource-cleaner.ts';
 import { EventExpiry } from './event-expiry.ts';
 import { GarbageCollector } from './garbage-collector.ts';
+import { HistoryCompaction } from './history-compaction.ts';
 import { NamespaceCleaner } from './namespace-cleaner.ts';
 import type { OnReconcileError } from './reconcile-queue.ts';
 
@@ -19,6 +20,7 @@ export class Controllers {
   readonly #reconcilers: readonly (GarbageCollector | NamespaceCleaner | CustomResourceCleaner)[];
   readonly #collector: GarbageCollector;
   readonly #expiry: EventExpiry;
+  readonly #compaction: HistoryCompaction;
   readonly #context: ClusterContext;
   readonly #stops: (() => void)[] = [];
 
@@ -27,6 +29,7 @@ export class Controllers {
     const { store, registry, now } = context;
     this.#context = context;
     this.#expiry = new EventExpiry(store, now);
+    this.#compaction = new HistoryCompaction(store);
     this.#collector = new GarbageCollector(store, registry, as(controllerUser('generic-garbage-collector')), onError);
     this.#reconcilers = [
       this.#collector,
@@ -42,6 +45,7 @@ export class Controllers {
     }
     this.#stops.push(this.#context.registry.onChange(this.#collector.onKindsChange));
     this.#expiry.start();
+    this.#compaction.start();
   }
 
   async idle(): Promise<void> {
@@ -56,6 +60,7 @@ export class Controllers {
     for (const stop of this.#stops) {
       stop();
     }
+    this.#compaction.close();
     await Promise.all([this.#expiry.close(), ...this.#reconcilers.map(({ queue }) => queue.close())]);
   }
 }

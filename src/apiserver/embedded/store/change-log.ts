@@ -45,6 +45,11 @@ export class ChangeLog {
     return this.#start + this.#changes.length;
   }
 
+  /** Number of changes in it. */
+  get length(): number {
+    return this.#changes.length;
+  }
+
   /** @param size characters of the object as JSON */
   append(change: Change, size: number): void {
     this.#changes.push(change);
@@ -66,9 +71,18 @@ export class ChangeLog {
       size -= one;
       count = Math.max(count, index + 1);
     }
+    this.#dropOldest(count);
+  }
+
+  /** Drops the changes up to this revision. */
+  forget(revision: number): void {
+    const after = this.positionAfter(revision);
+    this.#dropOldest(after === undefined ? 0 : after - this.#start);
+  }
+
+  #dropOldest(count: number): void {
     const dropped = this.#changes.splice(0, count);
-    this.#sizes.splice(0, count);
-    this.#size = size;
+    this.#size -= this.#sizes.splice(0, count).reduce((sum, size) => sum + size, 0);
     this.#start += dropped.length;
     this.#floor = dropped.at(-1)?.revision ?? this.#floor;
   }
