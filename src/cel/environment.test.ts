@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { CelError } from './errors.ts';
 import { createEnvironment, MAX_KUBERNETES_VERSION, MIN_KUBERNETES_VERSION } from './environment.ts';
+import type { FunctionDeclaration } from './library.ts';
 import { DYN, INT } from './type.ts';
 import type { EnvironmentOptions } from './environment.ts';
 
@@ -69,6 +70,36 @@ describe('an environment', () => {
       // Some minutes each by the search of V8, which nothing interrupts.
       const { value } = environment.compile(expression).evaluate({ object }, { budget: Number.MAX_SAFE_INTEGER });
       assert.equal(value, false, expression);
+    }
+  });
+
+  it('charges for what each function returns, also one that charges for nothing itself', () => {
+    const list = Array.from({ length: 1000 }, () => 1);
+    const uncharged: FunctionDeclaration = {
+      name: 'uncharged',
+      overloads: [{ id: 'uncharged', isMember: false, parameters: [], result: DYN, call: () => list }],
+    };
+    const library = { name: 'test', since: undefined, functions: [uncharged] };
+    const environment = createEnvironment({ variables, libraries: [library] });
+    const object = { list: Array.from({ length: 50_000 }, () => 1) };
+    for (const expression of [
+      'object.list.all(x, uncharged() != null)',
+      'object.list.all(x, [object.list, object.list].flatten().size() > 0)',
+    ]) {
+      const run = (): unknown =>
+        environment.compile(expression).evaluate({ object }, { budget: Number.MAX_SAFE_INTEGER });
+      assert.match(errorOf(run).message, /work limit exceeded/, expression);
+    }
+  });
+
+  it('charges for comparing texts in lists before it compares them', { timeout: 60_000 }, () => {
+    const object = { a: `${'a'.repeat(1_500_000)}x`, b: `${'a'.repeat(1_500_000)}y` };
+    const environment = createEnvironment({ variables });
+    const many = Array.from({ length: 500 }, (_, index) => (index % 2 === 0 ? 'object.a' : 'object.b')).join();
+    for (const call of ['sort() == []', "min() == ''", 'isSorted()', "max() == ''"]) {
+      const run = (): unknown =>
+        environment.compile(`[${many}].${call}`).evaluate({ object }, { budget: Number.MAX_SAFE_INTEGER });
+      assert.match(errorOf(run).message, /work limit exceeded/, call);
     }
   });
 

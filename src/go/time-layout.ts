@@ -52,6 +52,9 @@ function elementsOf(layout: string): Element[] {
 const MONTHS = 'January February March April May June July August September October November December'.split(' ');
 const WEEKDAYS = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' ');
 
+/** Of a month or a day: `September`, `Wednesday`. */
+const LONGEST_NAME = 9;
+
 /** English name of the day of the week. */
 export function weekdayName(time: CivilTime): string {
   return WEEKDAYS[weekdayOf(time)] ?? '';
@@ -242,7 +245,7 @@ class TimeReader {
   }
 
   #name(names: readonly string[], length?: number): number {
-    const lower = this.#rest.toLowerCase();
+    const lower = this.#rest.slice(0, LONGEST_NAME).toLowerCase();
     const index = names.findIndex((name) => lower.startsWith(name.slice(0, length).toLowerCase()));
     if (index === -1) {
       return this.#fail('unknown name');

@@ -272,6 +272,13 @@ describe('survives', () => {
     hostile('a pattern of too many groups', 'out-of-fuel', 'regex.split', '(a?)'.repeat(2000), 'a'.repeat(100)),
     hostile('aliases that multiply', 'out-of-fuel', 'yaml.unmarshal', billionLaughs()),
     hostile('a network of all addresses', 'out-of-fuel', 'net.cidr_expand', '::/0'),
+    hostile(
+      'patterns that match nearly everywhere',
+      'out-of-fuel',
+      'strings.replace_n',
+      { [`${'a'.repeat(10_000)}b`]: 'x' },
+      'a'.repeat(100_000),
+    ),
     hostile('a graph with exponentially many paths', 'out-of-fuel', 'graph.reachable_paths', ladder(60), ['n0']),
   ];
   for (const { name, code, entrypoint, input } of attacks) {
@@ -295,6 +302,9 @@ describe('survives', () => {
     ['a text that nearly has the part', 'indexof_n', 'a'.repeat(1_000_000), NEAR],
     ['a text that nearly has the part', 'strings.count', 'a'.repeat(1_000_000), NEAR],
     ['a text that nearly has the part', 'strings.split_n', 'a'.repeat(1_000_000), NEAR, 2],
+    ['many objects', 'object.union_n', Array.from({ length: 10_000 }, (_, i) => ({ [`k${i}`]: i }))],
+    ['a number of many digits', 'yaml.is_valid', '9'.repeat(1_000_000)],
+    ['a layout of many names', 'time.parse_ns', 'Jan'.repeat(30_000), 'Jan'.repeat(30_000)],
     ['deep values', 'object.subset', nested(500), nested(500)],
     [
       'many patterns',

@@ -44,6 +44,23 @@ const SINGLETONS: ReadonlySet<string> = new Set([
   'contains',
 ]);
 
+/** Functions that read the texts in lists. */
+const COMPARES_TEXTS: ReadonlySet<string> = new Set([
+  'distinct',
+  'includes',
+  'indexOf',
+  'isSorted',
+  'join',
+  'lastIndexOf',
+  'max',
+  'min',
+  'sets.contains',
+  'sets.equivalent',
+  'sets.intersects',
+  'sort',
+  '@sortByAssociatedKeys',
+]);
+
 /** Characters per unit of work, for functions that read their arguments but cost only 1. */
 const CHARACTERS_PER_WORK = 16;
 /** Work of compiling a regular expression, besides its length. */
@@ -184,7 +201,18 @@ function workBefore(plan: CallPlan): WorkBefore {
     case 'size':
       return (frame, a) => (isMap(a) ? frame.work(mapSize(a) / ELEMENTS_PER_WORK) : countReadWork(frame, a, null));
     default:
-      return countReadWork;
+      return COMPARES_TEXTS.has(plan.name) ? countCompareWork : countReadWork;
+  }
+}
+
+/** Reads or compares all texts of a list, before its cost is counted: a list may have one long text many times. */
+function countCompareWork(frame: Frame, a: CelResult, b: CelResult): void {
+  countReadWork(frame, a, b);
+  for (const list of [a, b]) {
+    if (isList(list)) {
+      const rounds = Math.log2(list.length + 2);
+      list.forEach((item) => frame.work((lengthOf(item) * rounds) / CHARACTERS_PER_WORK));
+    }
   }
 }
 
@@ -193,6 +221,16 @@ function countReadWork(frame: Frame, a: CelResult, b: CelResult): void {
   const length = lengthOf(a) + lengthOf(b);
   if (length > CHARACTERS_PER_WORK) {
     frame.work(length / CHARACTERS_PER_WORK);
+  }
+}
+
+/** Every call is charged for what it returns: results of some cost 1, whatever their size. */
+function countResult(frame: Frame, result: CelResult): void {
+  if (typeof result === 'object' && result !== null) {
+    const size = isList(result) || result instanceof Uint8Array ? result.length : isMap(result) ? mapSize(result) : 0;
+    frame.work(size / ELEMENTS_PER_WORK);
+  } else if (typeof result === 'string' && result.length > CHARACTERS_PER_WORK) {
+    frame.work(result.length / CHARACTERS_PER_WORK);
   }
 }
 
@@ -241,6 +279,7 @@ function unaryCall(argument: Run, { call, cost, work, workAfter, id }: CountedCa
     }
     work(frame, value, null);
     const result = located(call(value), id);
+    countResult(frame, result);
     if (workAfter !== undefined) {
       frame.work(workAfter([value], result));
     }
@@ -269,6 +308,7 @@ function binaryCall(left: Run, right: Run, { call, metered, cost, work, workAfte
     }
     work(frame, a, b);
     const result = located(metered === undefined ? call(a, b) : metered(a, b, frame), id);
+    countResult(frame, result);
     if (workAfter !== undefined) {
       frame.work(workAfter([a, b], result));
     }
@@ -306,6 +346,7 @@ function variadicCall(args: readonly Run[], { call, cost, work, workAfter, id }:
     }
     work(frame, values[0] ?? null, values[1] ?? null);
     const result = located(call(...values), id);
+    countResult(frame, result);
     frame.work(workAfter?.(values, result) ?? 0);
     frame.cost += cost?.(values, result) ?? CALL_COST;
     frame.checkBudget();

@@ -14,19 +14,16 @@ const CONTENTS_PER_WORK = 4;
  * unequal. Not recursive, so values may be nested to any depth.
  */
 export function equalValues(a: CelValue, b: CelValue, meter?: WorkMeter): boolean {
-  if (typeof a === 'string') {
-    if (meter !== undefined && a.length > CHARACTERS_PER_WORK && typeof b === 'string' && a.length === b.length) {
-      meter.work(a.length / CHARACTERS_PER_WORK);
-    }
-    return a === b;
-  }
   if (typeof a === 'object' && a !== null && typeof b === 'object' && b !== null) {
     return equalObjects(a, b, meter);
   }
-  return equalScalars(a, b);
+  return equalScalars(a, b, meter);
 }
 
-function equalScalars(a: CelValue, b: CelValue): boolean {
+function equalScalars(a: CelValue, b: CelValue, meter?: WorkMeter): boolean {
+  if (typeof a === 'string' && typeof b === 'string' && a.length === b.length && a.length > CHARACTERS_PER_WORK) {
+    meter?.work(a.length / CHARACTERS_PER_WORK);
+  }
   return a === b ? true : isNumeric(a) && isNumeric(b) && compareNumbers(a, b) === 0;
 }
 
@@ -59,51 +56,55 @@ interface Comparison {
 }
 
 /** Compares two contained values: scalars at once, containers later. */
-function isEqualOrPending(a: CelValue, b: CelValue, pending: CelValue[]): boolean {
+function isEqualOrPending(a: CelValue, b: CelValue, { pending, meter }: Comparison): boolean {
   if (typeof a === 'object' && a !== null && typeof b === 'object' && b !== null) {
     pending.push(a, b);
     return true;
   }
-  return equalScalars(a, b);
+  return equalScalars(a, b, meter);
 }
 
 /** Compares two values, but only schedules the contents of lists and maps. */
-function equalShallow(a: CelValue, b: CelValue, { pending, meter }: Comparison): boolean {
+function equalShallow(a: CelValue, b: CelValue, comparison: Comparison): boolean {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) {
     return equalScalars(a, b);
   }
   if (a instanceof CelObject) {
-    return a.equals(b, meter);
+    return a.equals(b, comparison.meter);
   }
   if (Array.isArray(a)) {
-    return Array.isArray(b) && equalLists(a, b, pending);
+    return Array.isArray(b) && equalLists(a, b, comparison);
   }
   if (a instanceof Uint8Array) {
     return b instanceof Uint8Array && Buffer.compare(a, b) === 0;
   }
-  return isMap(a) ? isMap(b) && equalMaps(a, b, pending) : equalScalars(a, b);
+  return isMap(a) ? isMap(b) && equalMaps(a, b, comparison) : equalScalars(a, b);
 }
 
-function equalLists(a: readonly CelValue[], b: readonly CelValue[], pending: CelValue[]): boolean {
+function equalLists(a: readonly CelValue[], b: readonly CelValue[], comparison: Comparison): boolean {
   if (a.length !== b.length) {
     return false;
   }
   for (let index = 0; index < a.length; index++) {
-    if (!isEqualOrPending(a[index] ?? null, b[index] ?? null, pending)) {
+    if (!isEqualOrPending(a[index] ?? null, b[index] ?? null, comparison)) {
       return false;
     }
   }
   return true;
 }
 
-function equalMaps(a: Parameters<typeof mapSize>[0], b: Parameters<typeof mapSize>[0], pending: CelValue[]): boolean {
+function equalMaps(
+  a: Parameters<typeof mapSize>[0],
+  b: Parameters<typeof mapSize>[0],
+  comparison: Comparison,
+): boolean {
   if (mapSize(a) !== mapSize(b)) {
     return false;
   }
   if (a instanceof CelMap) {
     for (const [key, value] of a.entries.values()) {
       const found = findInMap(b, key);
-      if (found === undefined || !isEqualOrPending(value, found, pending)) {
+      if (found === undefined || !isEqualOrPending(value, found, comparison)) {
         return false;
       }
     }
@@ -111,7 +112,7 @@ function equalMaps(a: Parameters<typeof mapSize>[0], b: Parameters<typeof mapSiz
   }
   for (const key of keysOf(a)) {
     const found = findInMap(b, key);
-    if (found === undefined || !isEqualOrPending(findInMap(a, key) ?? null, found, pending)) {
+    if (found === undefined || !isEqualOrPending(findInMap(a, key) ?? null, found, comparison)) {
       return false;
     }
   }

@@ -9,6 +9,8 @@ import { describe, fail, member, NO_SUCH_OVERLOAD } from './declare.ts';
 import type { Int } from './declare.ts';
 import { MAX_FIND_WORK } from './limits.ts';
 
+const TAKES_TOO_LONG = `findAll takes too long: expected matches times length of the text of at most ${MAX_FIND_WORK}`;
+
 /** Default number of matches: all. */
 const ALL = -1;
 
@@ -72,6 +74,9 @@ const CHARACTERS_PER_WORK = 2;
 
 /** In the worst case, each match scans the rest of the text: half of it on average. */
 function workOf([text = null]: readonly CelValue[], result: CelResult): number {
+  if (result instanceof EvaluationFailure && result.message === TAKES_TOO_LONG) {
+    return MAX_FIND_WORK / CHARACTERS_PER_WORK;
+  }
   const matches = Array.isArray(result) ? result.length : 0;
   return typeof text === 'string' ? (text.length * matches) / 2 / CHARACTERS_PER_WORK : 0;
 }
@@ -93,7 +98,7 @@ function findAll(text: string, pattern: Pattern, count: Int = ALL): CelResult {
     at = end > start ? end : end + widthAt(text, end);
     work += text.length - start;
     if (work > MAX_FIND_WORK) {
-      return fail(`findAll takes too long: expected matches times length of the text of at most ${MAX_FIND_WORK}`);
+      return fail(TAKES_TOO_LONG);
     }
   }
   return found;

@@ -1,7 +1,7 @@
 import type { FunctionDeclaration, Library } from '../library.ts';
 import { BOOL, listOf, mapOf, STRING, struct } from '../type.ts';
 import type { CelType } from '../type.ts';
-import type { CelResult } from '../value.ts';
+import type { CelResult, CelValue } from '../value.ts';
 import { NOMINAL, scan } from './costs.ts';
 import { describe, global, member } from './declare.ts';
 import { parseUrl, requestUriProblem } from './url-value.ts';
@@ -9,6 +9,11 @@ import type { Url } from './url-value.ts';
 
 /** The type of URLs. */
 const URL_TYPE: ReturnType<typeof struct> = struct('kubernetes.URL');
+
+/** A URL is read character by character, several times. */
+function parsingWork([text = null]: readonly CelValue[]): number {
+  return typeof text === 'string' ? text.length : 0;
+}
 
 const SAMPLE = 'https://example.com:8443/a%20b?x=1&x=2';
 
@@ -33,13 +38,17 @@ export const URL_LIBRARY: Library = {
       'url',
       'Parses an absolute URL or path.',
       ["url('https://example.com/a').getHost()", "'example.com'"],
-      [global('string_to_url', [STRING], URL_TYPE, parseUrl, scan({ keepsSize: true }))],
+      [global('string_to_url', [STRING], URL_TYPE, parseUrl, { ...scan({ keepsSize: true }), work: parsingWork })],
     ),
     describe(
       'isURL',
       'Whether a string is an absolute URL or path.',
       ["isURL('example.com')", 'false'],
-      [global('is_url_string', [STRING], BOOL, (text: string) => requestUriProblem(text) === undefined)],
+      [
+        global('is_url_string', [STRING], BOOL, (text: string) => requestUriProblem(text) === undefined, {
+          work: parsingWork,
+        }),
+      ],
     ),
     accessor('getScheme', 'url_get_scheme', 'The scheme in lower case.', "'https'", (url) => url.scheme),
     accessor('getHost', 'url_get_host', 'The host with its port.', "'example.com:8443'", (url) => url.host),

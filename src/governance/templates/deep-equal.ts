@@ -1,11 +1,13 @@
 import { isGoList, isGoObject, kindOf, valueText } from '../../go/index.ts';
-import { chargeValue } from '../../go/templates/index.ts';
+import { chargeValue, stepsToRead } from '../../go/templates/index.ts';
 import type { GoValue } from '../../go/index.ts';
 import type { TemplateMeter } from '../../go/templates/index.ts';
 
 /** Whether two values are equal with their types, as `reflect.DeepEqual`; charged by the size of the first. */
 export function deepEqual(a: GoValue, b: GoValue, meter: Pick<TemplateMeter, 'steps'>): boolean {
-  meter.steps(1);
+  // Texts of different lengths are told apart at once.
+  const isCompared = typeof a === 'string' && typeof b === 'string' && a.length === b.length;
+  meter.steps(1 + (isCompared ? stepsToRead(a) : 0));
   chargeValue(a, meter);
   return isSame(a, b);
 }

@@ -1,4 +1,3 @@
-import type { GoValue } from '../../go/index.ts';
 import type { TemplateFunctions } from '../../go/templates/index.ts';
 import { CLUSTER_FUNCTIONS } from './functions/cluster.ts';
 import { DATE_FUNCTIONS } from './functions/dates.ts';
@@ -10,10 +9,11 @@ import { NUMBER_FUNCTIONS } from './functions/numbers.ts';
 import { PATTERN_FUNCTIONS } from './functions/patterns.ts';
 import { STRING_FUNCTIONS } from './functions/strings.ts';
 import { VERSION_FUNCTIONS } from './functions/versions.ts';
+import { functionTable } from './rendering.ts';
 import type { GovernanceFunction, Rendering } from './rendering.ts';
 
 /** All functions besides Go's own. docs/governance-templates.md lists them. */
-export const GOVERNANCE_FUNCTIONS: ReadonlyMap<string, GovernanceFunction> = new Map([
+export const GOVERNANCE_FUNCTIONS: ReadonlyMap<string, GovernanceFunction> = functionTable([
   ...CLUSTER_FUNCTIONS,
   ...DATE_FUNCTIONS,
   ...ENCODING_FUNCTIONS,
@@ -29,18 +29,6 @@ export const GOVERNANCE_FUNCTIONS: ReadonlyMap<string, GovernanceFunction> = new
 /** The functions, bound to a rendering. */
 export function functionsFor(rendering: Rendering): TemplateFunctions {
   return new Map(
-    Array.from(
-      GOVERNANCE_FUNCTIONS,
-      ([name, call]) => [name, (operands) => charged(call, operands, rendering)] as const,
-    ),
+    Array.from(GOVERNANCE_FUNCTIONS, ([name, call]) => [name, (operands) => call(operands, rendering)] as const),
   );
-}
-
-/** Calls a function, and charges for the text that it returns, as far as it has not: a chain of them could double it without end. */
-function charged(call: GovernanceFunction, operands: readonly GoValue[], rendering: Rendering): GoValue {
-  const before = rendering.meter.made;
-  const value = call(operands, rendering);
-  const made = rendering.meter.made - before;
-  rendering.meter.chars(typeof value === 'string' ? Math.max(0, value.length - made) : 0);
-  return value;
 }

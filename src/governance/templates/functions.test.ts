@@ -4,6 +4,7 @@ import { BUILTIN_FUNCTIONS } from '../../go/templates/index.ts';
 import { isJsonObject, own } from '../../values/index.ts';
 import type { JsonObject } from '../../values/index.ts';
 import { GOVERNANCE_FUNCTIONS } from './function-table.ts';
+import { functionTable } from './rendering.ts';
 import { resolveTemplates } from './resolve-templates.ts';
 import { NO_TEMPLATE_OBJECTS } from './template-objects.ts';
 import { UNSUPPORTED_FUNCTIONS } from './unknown-function.ts';
@@ -237,6 +238,12 @@ const BOUNDED: readonly (readonly [template: string, text: string | RegExp])[] =
   ],
   ['{{ len (date (repeat 1500000 "1") 0) }}', /exceeds 1000000 steps/],
   ['{{ toDate (repeat 1500000 "1") (repeat 1500000 "1") }}', /exceeds 1000000 steps/],
+  ['{{ toDate (repeat 300000 "Jan") (repeat 300000 "Jan") }}', /a date must be in the years 1 to 9999/],
+  ['{{ float64 (printf "%sx" (repeat 3000000 "1")) }}', '0'],
+  [
+    `{{ $a := printf "%sx" (repeat 900000 "a") }}{{ $b := printf "%sy" (repeat 900000 "a") }}{{ $list := list $b }}${'{{ $list = concat $list $list }}'.repeat(13)}{{ range until 90 }}{{ has $a $list }}{{ end }}`,
+    /exceeds 1000000 steps/,
+  ],
 ];
 
 describe('functions of templates', () => {
@@ -250,6 +257,13 @@ describe('functions of templates', () => {
       assert.match(result.state === 'failed' ? result.error.message : '', expected);
     });
   }
+
+  test('are refused without a charge for what they return, when they are loaded', () => {
+    assert.throws(
+      () => functionTable([['double', () => 'a'.repeat(2)]]),
+      /functions of templates without a charge: double/,
+    );
+  });
 
   for (const [template, text] of TEXTS) {
     test(`${template} has the text that Sprig makes`, () => {

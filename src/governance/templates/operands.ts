@@ -88,7 +88,7 @@ export function castFloat(value: GoValue): number {
     case 'boolean':
       return Number(value);
     case 'string':
-      return /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(value) ? Number(value) : 0;
+      return /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(value) ? Number(value) : 0;
     default:
       return 0;
   }

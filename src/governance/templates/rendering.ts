@@ -19,13 +19,44 @@ export type GovernanceFunction = (operands: readonly GoValue[], rendering: Rende
 
 export type FunctionRow = readonly [name: string, call: GovernanceFunction];
 
-/** A function with so many operands; Go counts them before it calls. */
+/** Functions that charge for what they return. */
+const charging = new WeakSet<GovernanceFunction>();
+
+/** A function that charges for the text that it returns, as far as it has not: a chain of them could double it without end. */
+export function charged(call: GovernanceFunction): GovernanceFunction {
+  const charges: GovernanceFunction = (operands, rendering) => {
+    const before = rendering.meter.made;
+    const value = call(operands, rendering);
+    const made = rendering.meter.made - before;
+    rendering.meter.chars(typeof value === 'string' ? Math.max(0, value.length - made) : 0);
+    return value;
+  };
+  charging.add(charges);
+  return charges;
+}
+
+/**
+ * Functions by name.
+ * @throws TypeError for one without a charge, when it is loaded
+ */
+export function functionTable(rows: readonly FunctionRow[]): ReadonlyMap<string, GovernanceFunction> {
+  const uncharged = rows.filter(([, call]) => !charging.has(call)).map(([name]) => name);
+  if (uncharged.length > 0) {
+    throw new TypeError(
+      `functions of templates without a charge: ${uncharged.join(', ')}; make them by charged() or counted()`,
+    );
+  }
+  return new Map(rows);
+}
+
+/** A function with so many operands, which Go counts before it calls. {@link charged} for what it returns. */
 export function counted(least: number, most: number, call: GovernanceFunction): GovernanceFunction {
   const expected = least === most ? String(least) : most === Infinity ? `at least ${least}` : `${least} to ${most}`;
-  return (operands, rendering) =>
+  return charged((operands, rendering) =>
     operands.length >= least && operands.length <= most
       ? call(operands, rendering)
-      : failTemplate(`expected ${expected} operands, got ${operands.length}`);
+      : failTemplate(`expected ${expected} operands, got ${operands.length}`),
+  );
 }
 
 /** Functions that Sprig has also under a name with `must`, which here fail alike. */

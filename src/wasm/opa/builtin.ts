@@ -1,4 +1,5 @@
 import type { RE2JS } from 're2js';
+import { WasmError } from '../errors.ts';
 import { BuiltinError } from './errors.ts';
 import { int64Of, RegoNumber } from './number.ts';
 import { isArray, RegoObject, RegoSet, typeName } from './value.ts';
@@ -29,6 +30,27 @@ export type OpaBuiltin = (operands: readonly RegoValue[], context: BuiltinContex
 
 /** Builtins by their Rego names. */
 export type OpaBuiltins = ReadonlyMap<string, OpaBuiltin>;
+
+/** Fuel per character that a builtin creates: 5 ns, at 2 × 10⁹ units per second of a Rego guest. */
+export const FUEL_PER_CHAR = 10;
+
+/** Maximum length of a builtin's result as text: above any admission review (3 MiB), far below a guest's memory. */
+export const MAX_RESULT_CHARS = 4 * 1024 * 1024;
+
+/**
+ * Charges for the characters of a result, before they are made.
+ * @throws WasmError `out-of-fuel` above {@link MAX_RESULT_CHARS}
+ */
+export function boundedChars(name: string, context: BuiltinContext): (chars: number) => void {
+  let made = 0;
+  return (chars) => {
+    made += chars;
+    if (made > MAX_RESULT_CHARS) {
+      throw new WasmError('out-of-fuel', `${name}: the result exceeds ${MAX_RESULT_CHARS} characters`);
+    }
+    context.charge(chars * FUEL_PER_CHAR);
+  };
+}
 
 /** An operand of a builtin, by its index from 0. @throws BuiltinError `operand-type` if it is missing */
 export function operand(operands: readonly RegoValue[], index: number): RegoValue {

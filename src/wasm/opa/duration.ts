@@ -24,7 +24,7 @@ function inHours(text: string): string {
     return invalid(text);
   }
   return text.replace(/([0-9.]+)([dwy])/g, (_, digits: string, unit: string) => {
-    if (!/^(?:\d+\.?\d*|\.\d+)$/.test(digits)) {
+    if (!/^(?:\d+(?:\.\d*)?|\.\d+)$/.test(digits)) {
       return invalid(text);
     }
     return `${formatFloat(Number(digits) * (LONG_UNITS.get(unit) ?? 0), 'f')}h`;

@@ -1,9 +1,12 @@
-import { arrayOperand, operand, undefinedBecause } from './builtin.ts';
+import { arrayOperand, FUEL_PER_CHAR, operand, undefinedBecause } from './builtin.ts';
 import type { OpaBuiltin } from './builtin.ts';
 import { FUEL_PER_VALUE } from './objects.ts';
 import { int64Of, RegoNumber } from './number.ts';
-import { isArray, RegoObject, RegoSet, valuesEqual } from './value.ts';
+import { identityOf, isArray, RegoObject, RegoSet, valuesEqual } from './value.ts';
 import type { RegoValue } from './value.ts';
+
+/** Segments of the longest path: values are not nested deeper. */
+const MAX_PATH_LENGTH = 1000;
 
 /** Path segments. Segments can be values of any type, because they also address elements of sets. */
 type Path = readonly RegoValue[];
@@ -19,19 +22,29 @@ const patch: OpaBuiltin = (operands, context) => {
       undefinedBecause('json.patch: an operation must be an object');
     }
     const path = parsePath(field(operation, 'path'));
-    document = apply(document, operation, path, (size) => context.charge(size * FUEL_PER_VALUE));
+    if (path.length > MAX_PATH_LENGTH) {
+      undefinedBecause('json.patch: no such path');
+    }
+    document = apply(document, operation, path, {
+      copied: (size) => context.charge(size * FUEL_PER_VALUE),
+      compared: (chars) => context.charge(chars * FUEL_PER_CHAR),
+    });
   }
   return document;
 };
 
-/** Called with the size of every collection before it is copied. */
-type CopyMeter = (size: number) => void;
+interface PatchMeter {
+  /** Called with the size of every collection before it is copied. */
+  readonly copied: (size: number) => void;
+  /** Called with the length of every value that was compared. */
+  readonly compared: (chars: number) => void;
+}
 
 function apply(
   document: RegoValue | undefined,
   operation: RegoObject,
   path: Path,
-  meter: CopyMeter,
+  meter: PatchMeter,
 ): RegoValue | undefined {
   switch (field(operation, 'op')) {
     case 'add':
@@ -48,12 +61,18 @@ function apply(
     case 'copy':
       return insert(document, path, lookUp(document, parsePath(field(operation, 'from'))), meter);
     case 'test':
-      return valuesEqual(lookUp(document, path), field(operation, 'value'))
+      return isEqual(lookUp(document, path), field(operation, 'value'), meter)
         ? document
         : undefinedBecause('json.patch: test failed');
     default:
       return undefinedBecause('json.patch: unknown operation');
   }
+}
+
+function isEqual(a: RegoValue, b: RegoValue, meter: PatchMeter): boolean {
+  const [one, other] = [identityOf(a), identityOf(b)];
+  meter.compared(one.length + other.length);
+  return one === other;
 }
 
 function field(operation: RegoObject, name: string): RegoValue {
@@ -100,20 +119,14 @@ function child(parent: RegoValue, step: RegoValue): RegoValue {
 function edit(
   document: RegoValue | undefined,
   path: Path,
-  meter: CopyMeter,
+  meter: PatchMeter,
   change: (parent: RegoValue, step: RegoValue) => RegoValue,
 ): RegoValue {
   const [step, ...rest] = path;
   if (document === undefined || step === undefined) {
     return undefinedBecause('json.patch: the path does not exist');
   }
-  meter(
-    isArray(document)
-      ? document.length
-      : document instanceof RegoObject || document instanceof RegoSet
-        ? document.size
-        : 1,
-  );
+  countCopy(document, meter);
   if (rest.length === 0) {
     return change(document, step);
   }
@@ -129,7 +142,19 @@ function edit(
     : undefinedBecause('json.patch: not a collection');
 }
 
-function insert(document: RegoValue | undefined, path: Path, value: RegoValue, meter: CopyMeter): RegoValue {
+function countCopy(collection: RegoValue, meter: PatchMeter): void {
+  if (collection instanceof RegoObject || collection instanceof RegoSet) {
+    meter.copied(collection.size);
+    // The copy identifies keys and items again.
+    for (const item of collection) {
+      meter.compared(identityOf(collection instanceof RegoObject && isArray(item) ? (item[0] ?? null) : item).length);
+    }
+  } else {
+    meter.copied(isArray(collection) ? collection.length : 1);
+  }
+}
+
+function insert(document: RegoValue | undefined, path: Path, value: RegoValue, meter: PatchMeter): RegoValue {
   if (path.length === 0) {
     return value;
   }
@@ -152,7 +177,7 @@ function insert(document: RegoValue | undefined, path: Path, value: RegoValue, m
   });
 }
 
-function remove(document: RegoValue | undefined, path: Path, meter: CopyMeter): RegoValue | undefined {
+function remove(document: RegoValue | undefined, path: Path, meter: PatchMeter): RegoValue | undefined {
   if (path.length === 0) {
     return document === undefined ? undefinedBecause('json.patch: the path does not exist') : undefined;
   }

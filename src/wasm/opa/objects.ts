@@ -1,6 +1,8 @@
 import { WasmError } from '../errors.ts';
 import {
   arrayOperand,
+  boundedChars,
+  FUEL_PER_CHAR,
   numberOperand,
   objectOperand,
   operand,
@@ -21,6 +23,9 @@ const MAX_RESULT_VALUES = 1_000_000;
 
 /** Fuel per value that a builtin creates: 0.5 µs, at 2 × 10⁹ units per second of a Rego guest. */
 export const FUEL_PER_VALUE = 1000;
+
+/** Fuel per comparison of two numbers: 2 ns. */
+const FUEL_PER_COMPARISON = 4;
 
 const subset: OpaBuiltin = (operands, context) => {
   const whole = operand(operands, 0);
@@ -49,9 +54,17 @@ function isSubset(whole: RegoValue, part: RegoValue, context: BuiltinContext): b
 
 /** Whether the part's elements are a consecutive run in the whole. */
 function isRun(whole: readonly RegoValue[], part: readonly RegoValue[], context: BuiltinContext): boolean {
-  context.charge((whole.length + 1) * (part.length + 1));
-  const all = whole.map(identityOf);
-  const wanted = part.map(identityOf);
+  context.charge((whole.length + 1) * (part.length + 1) * FUEL_PER_COMPARISON);
+  // Numbers instead of texts, which would be compared again and again.
+  const numbers = new Map<string, number>();
+  const numberOf = (value: RegoValue): number => {
+    const identity = identityOf(value);
+    const number = numbers.get(identity) ?? numbers.size;
+    numbers.set(identity, number);
+    return number;
+  };
+  const all = whole.map(numberOf);
+  const wanted = part.map(numberOf);
   const starts = all.length - wanted.length + 1;
   for (let start = 0; start < starts; start += 1) {
     if (wanted.every((item, offset) => item === all[start + offset])) {
@@ -76,7 +89,7 @@ const jsonIsValid: OpaBuiltin = (operands) => {
 
 const MARSHAL_OPTIONS: ReadonlySet<RegoValue> = new Set(['prefix', 'indent', 'pretty']);
 
-const marshalWithOptions: OpaBuiltin = (operands) => {
+const marshalWithOptions: OpaBuiltin = (operands, context) => {
   const options = objectOperand(operands, 1);
   if (![...options].every(([name]) => MARSHAL_OPTIONS.has(name))) {
     undefinedBecause('json.marshal_with_options: unknown option');
@@ -87,38 +100,80 @@ const marshalWithOptions: OpaBuiltin = (operands) => {
   if (typeof prefix !== 'string' || typeof indent !== 'string' || typeof pretty !== 'boolean') {
     return undefinedBecause('json.marshal_with_options: wrong type of an option');
   }
-  const value = operand(operands, 0);
-  return pretty ? prefix + marshal(value, { prefix, indent }, '') : marshal(value, undefined, '');
+  const write = new JsonWriter(
+    pretty ? { prefix, indent } : undefined,
+    boundedChars('json.marshal_with_options', context),
+  );
+  write.put(pretty ? prefix : '');
+  write.value(operand(operands, 0), 0);
+  return write.text();
 };
 
-/** JSON as Go's encoder writes it: sorted keys, sets as arrays, escapes for characters that are special in HTML. */
-function marshal(
-  value: RegoValue,
-  layout: { prefix: string; indent: string } | undefined,
-  indentation: string,
-): string {
-  if (typeof value === 'string') {
-    return goJsonString(value);
+interface JsonLayout {
+  readonly prefix: string;
+  readonly indent: string;
+}
+
+/**
+ * JSON as Go's encoder writes it: sorted keys, sets as arrays, escapes for characters that are special in HTML. Charges for each
+ * piece before it is written: an indent can be much longer than the value.
+ */
+class JsonWriter {
+  readonly #layout: JsonLayout | undefined;
+  readonly #charge: (chars: number) => void;
+  readonly #parts: string[] = [];
+
+  constructor(layout: JsonLayout | undefined, charge: (chars: number) => void) {
+    this.#layout = layout;
+    this.#charge = charge;
   }
-  if (value === null || typeof value === 'boolean' || value instanceof RegoNumber) {
-    return value instanceof RegoNumber ? value.text : String(value);
+
+  text(): string {
+    return this.#parts.join('');
   }
-  const deeper = indentation + (layout?.indent ?? '');
-  const isObject = value instanceof RegoObject;
-  const items = isObject
-    ? value
-        .sorted()
-        .map(
-          ([key, item]) =>
-            `${goJsonString(typeof key === 'string' ? key : regoText(key))}:${layout === undefined ? '' : ' '}${marshal(item, layout, deeper)}`,
-        )
-    : (isArray(value) ? value : value.sorted()).map((item) => marshal(item, layout, deeper));
-  const [open, close] = isObject ? ['{', '}'] : ['[', ']'];
-  if (items.length === 0 || layout === undefined) {
-    return `${open}${items.join()}${close}`;
+
+  put(text: string): void {
+    this.#charge(text.length);
+    this.#parts.push(text);
   }
-  const line = `\n${layout.prefix}`;
-  return `${open}${line}${deeper}${items.join(`,${line}${deeper}`)}${line}${indentation}${close}`;
+
+  value(value: RegoValue, depth: number): void {
+    if (typeof value === 'string') {
+      this.put(goJsonString(value));
+    } else if (value === null || typeof value === 'boolean' || value instanceof RegoNumber) {
+      this.put(value instanceof RegoNumber ? value.text : String(value));
+    } else if (value instanceof RegoObject) {
+      this.#items('{', value.sorted(), '}', depth, ([key, item]) => {
+        this.put(
+          `${goJsonString(typeof key === 'string' ? key : regoText(key))}:${this.#layout === undefined ? '' : ' '}`,
+        );
+        this.value(item, depth + 1);
+      });
+    } else {
+      this.#items('[', isArray(value) ? value : value.sorted(), ']', depth, (item) => this.value(item, depth + 1));
+    }
+  }
+
+  #items<Item>(open: string, items: readonly Item[], close: string, depth: number, write: (item: Item) => void): void {
+    this.put(open);
+    for (const [index, item] of items.entries()) {
+      this.put(index === 0 ? '' : ',');
+      this.#line(depth + 1);
+      write(item);
+    }
+    if (items.length > 0) {
+      this.#line(depth);
+    }
+    this.put(close);
+  }
+
+  #line(depth: number): void {
+    if (this.#layout !== undefined) {
+      this.put(`\n${this.#layout.prefix}`);
+      this.#charge(this.#layout.indent.length * depth);
+      this.#parts.push(this.#layout.indent.repeat(depth));
+    }
+  }
 }
 
 function goJsonString(text: string): string {
@@ -131,19 +186,26 @@ function goJsonString(text: string): string {
 const objectKeys: OpaBuiltin = (operands) => new RegoSet([...objectOperand(operands, 0)].map(([key]) => key));
 
 /** Merges objects from left to right, including nested objects. */
-const unionN: OpaBuiltin = (operands) => {
-  const objects = arrayOperand(operands, 0).map((item) =>
-    item instanceof RegoObject ? item : wrongType(item, 0, 'object'),
-  );
-  return objects.reduce(mergeObjects, new RegoObject([]));
-};
+const unionN: OpaBuiltin = (operands) =>
+  union(arrayOperand(operands, 0).map((item) => (item instanceof RegoObject ? item : wrongType(item, 0, 'object'))));
 
-function mergeObjects(a: RegoObject, b: RegoObject): RegoObject {
-  const merged = [...b].map(([key, value]): readonly [RegoValue, RegoValue] => {
-    const other = a.get(key);
-    return [key, other instanceof RegoObject && value instanceof RegoObject ? mergeObjects(other, value) : value];
-  });
-  return new RegoObject([...a, ...merged]);
+/** Reads each entry once: merging two objects after the other would copy the first ones again and again. */
+function union(objects: readonly RegoObject[]): RegoObject {
+  const known = new Map<string, [key: RegoValue, values: RegoValue[]]>();
+  for (const [key, value] of objects.flatMap((object) => [...object])) {
+    const identity = identityOf(key);
+    const values = known.get(identity)?.[1] ?? [];
+    values.push(value);
+    known.set(identity, [key, values]);
+  }
+  return new RegoObject(Array.from(known.values(), ([key, values]) => [key, lastOrUnion(values)]));
+}
+
+/** The last value, merged with the objects directly before it where it is one. */
+function lastOrUnion(values: readonly RegoValue[]): RegoValue {
+  const from = values.findLastIndex((value) => !(value instanceof RegoObject)) + 1;
+  const objects = values.slice(from).filter((value) => value instanceof RegoObject);
+  return objects.length > 1 ? union(objects) : (values.at(-1) ?? null);
 }
 
 const arrayReverse: OpaBuiltin = (operands) => arrayOperand(operands, 0).toReversed();
@@ -221,18 +283,19 @@ const trace: OpaBuiltin = (operands, context) => {
 
 /** `print`: each operand is the set of its values, which is empty if it is undefined. */
 const print: OpaBuiltin = (operands, context) => {
-  let lines: readonly string[][] = [[]];
-  for (const item of arrayOperand(operands, 0)) {
+  let lines: readonly string[] = [''];
+  for (const [index, item] of arrayOperand(operands, 0).entries()) {
     const values = item instanceof RegoSet ? item.sorted() : [item];
     const texts =
       values.length === 0
         ? ['<undefined>']
         : values.map((value) => (typeof value === 'string' ? value : regoText(value)));
     context.charge(lines.length * texts.length * FUEL_PER_VALUE);
-    lines = lines.flatMap((line) => texts.map((text) => [...line, text]));
+    lines = lines.flatMap((line) => texts.map((text) => (index === 0 ? text : `${line} ${text}`)));
   }
   for (const line of lines) {
-    context.log(line.join(' '));
+    context.charge(line.length * FUEL_PER_CHAR);
+    context.log(line);
   }
   return true;
 };

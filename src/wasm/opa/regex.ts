@@ -1,12 +1,10 @@
 import { RE2JS } from 're2js';
 import { patternSize } from '../../go/index.ts';
 import { WasmError } from '../errors.ts';
-import { intOperand, operand, stringOperand, undefinedBecause } from './builtin.ts';
+import { FUEL_PER_CHAR, intOperand, MAX_RESULT_CHARS, operand, stringOperand, undefinedBecause } from './builtin.ts';
 import type { BuiltinContext, OpaBuiltin } from './builtin.ts';
 import type { RegoValue } from './value.ts';
 import { BuiltinError } from './errors.ts';
-import { FUEL_PER_CHAR } from './strings.ts';
-import { MAX_RESULT_CHARS } from './value-text.ts';
 
 /** Maximum number of cached patterns per guest, as in OPA. */
 const MAX_CACHED_PATTERNS = 100;

@@ -1,9 +1,10 @@
 import { isInt64, sprintf } from '../../go/index.ts';
 import type { FormatArgument } from '../../go/index.ts';
 import { positionsOf, splitAtParts } from '../../values/index.ts';
-import { WasmError } from '../errors.ts';
 import {
   arrayOperand,
+  boundedChars,
+  FUEL_PER_CHAR,
   intOperand,
   objectOperand,
   operand,
@@ -16,22 +17,12 @@ import type { BuiltinContext, OpaBuiltin } from './builtin.ts';
 import { RegoNumber } from './number.ts';
 import { isArray, RegoSet } from './value.ts';
 import type { RegoValue } from './value.ts';
-import { MAX_RESULT_CHARS, printValue } from './value-text.ts';
-
-/** Fuel per character that a builtin creates: 5 ns, at 2 × 10⁹ units per second of a Rego guest. */
-export const FUEL_PER_CHAR = 10;
+import { printValue } from './value-text.ts';
 
 const sprintfBuiltin: OpaBuiltin = (operands, context) => {
   const format = stringOperand(operands, 0);
   const args = arrayOperand(operands, 1).map((value) => formatArgument(value, context));
-  let chars = 0;
-  return sprintf(format, args, (more) => {
-    chars += more;
-    if (chars > MAX_RESULT_CHARS) {
-      throw new WasmError('out-of-fuel', `sprintf: the result exceeds ${MAX_RESULT_CHARS} characters`);
-    }
-    context.charge(more * FUEL_PER_CHAR);
-  });
+  return sprintf(format, args, boundedChars('sprintf', context));
 };
 
 /** Converting digits between decimal and binary takes more than linear time, though far less than quadratic. */
@@ -84,9 +75,6 @@ function chargeSearch(context: BuiltinContext, text: string, search: string): vo
   context.charge((text.length + search.length) * FUEL_PER_CHAR);
 }
 
-/** Pairs of characters that V8 compares in about the time of one guest instruction. */
-const COMPARED_PAIRS_PER_FUEL = 16;
-
 function isLowSurrogate(text: string, index: number): boolean {
   return (text.charCodeAt(index) & 0xfc00) === 0xdc00;
 }
@@ -113,7 +101,7 @@ function anyAffix(matches: (text: string, affix: string) => boolean): OpaBuiltin
   return (operands, context) => {
     const texts = stringOrStrings(operands, 0);
     const affixes = stringOrStrings(operands, 1);
-    const compared = affixes.reduce((sum, affix) => sum + affix.length, 0) / COMPARED_PAIRS_PER_FUEL;
+    const compared = affixes.reduce((sum, affix) => sum + affix.length, 0) * FUEL_PER_CHAR;
     context.charge(texts.length * (affixes.length + compared));
     return texts.some((text) => affixes.some((affix) => matches(text, affix)));
   };
@@ -151,13 +139,12 @@ const replaceN: OpaBuiltin = (operands, context) => {
       return [pattern, replacement];
     });
   const text = stringOperand(operands, 1);
-  const compared = pairs.reduce((sum, [pattern]) => sum + pattern.length, 0) / COMPARED_PAIRS_PER_FUEL;
-  context.charge(text.length * (pairs.length + compared));
+  context.charge(text.length * (pairs.length + 1) * FUEL_PER_CHAR);
   let output = '';
   let at = 0;
   let afterEmptyMatch = false;
   while (at <= text.length) {
-    const pair = pairs.find(([pattern]) => (pattern !== '' || !afterEmptyMatch) && text.startsWith(pattern, at));
+    const pair = pairs.find(([pattern]) => (pattern !== '' || !afterEmptyMatch) && isAt(text, at, pattern, context));
     afterEmptyMatch = pair?.[0] === '';
     if (pair !== undefined) {
       // An empty pattern does not consume characters, so others can match at the same position.
@@ -171,6 +158,15 @@ const replaceN: OpaBuiltin = (operands, context) => {
   }
   return output;
 };
+
+/** Charges for a comparison that does not end with the first character. */
+function isAt(text: string, at: number, pattern: string, context: BuiltinContext): boolean {
+  if (pattern !== '' && text.charCodeAt(at) !== pattern.charCodeAt(0)) {
+    return false;
+  }
+  context.charge(pattern.length * FUEL_PER_CHAR);
+  return text.startsWith(pattern, at);
+}
 
 export const stringBuiltins: readonly (readonly [string, OpaBuiltin])[] = [
   ['sprintf', sprintfBuiltin],

@@ -2,14 +2,12 @@ import { JsonNumber } from '../../go/index.ts';
 import { NO_VALUE, Template, TemplateError } from '../../go/templates/index.ts';
 import type { GoValue } from '../../go/index.ts';
 import type { TemplateMeter } from '../../go/templates/index.ts';
-import { WasmError } from '../errors.ts';
-import { objectOperand, stringOperand, undefinedBecause } from './builtin.ts';
+import { boundedChars, objectOperand, stringOperand, undefinedBecause } from './builtin.ts';
 import type { BuiltinContext, OpaBuiltin } from './builtin.ts';
 import { RegoNumber } from './number.ts';
-import { FUEL_PER_CHAR } from './strings.ts';
 import { isArray, RegoObject, RegoSet } from './value.ts';
 import type { RegoValue } from './value.ts';
-import { MAX_RESULT_CHARS, regoText } from './value-text.ts';
+import { regoText } from './value-text.ts';
 
 /** Fuel for one step of a template. */
 const FUEL_PER_STEP = 500;
@@ -46,19 +44,9 @@ function goValueOf(value: RegoValue): GoValue {
 }
 
 function meterOf(context: BuiltinContext): TemplateMeter {
-  let made = 0;
   return {
     steps: (count) => context.charge(count * FUEL_PER_STEP),
-    chars: (count) => {
-      made += count;
-      if (made > MAX_RESULT_CHARS) {
-        throw new WasmError(
-          'out-of-fuel',
-          `strings.render_template: the result exceeds ${MAX_RESULT_CHARS} characters`,
-        );
-      }
-      context.charge(count * FUEL_PER_CHAR);
-    },
+    chars: boundedChars('strings.render_template', context),
   };
 }
 

@@ -28,6 +28,9 @@ interface Moment {
 /** Fuel per lookup in the time zone database. */
 const FUEL_PER_ZONE_LOOKUP = 50_000;
 
+/** Fuel per character of a layout, which may be an element that is read and written (0.5 µs). */
+const FUEL_PER_LAYOUT_CHAR = 1000;
+
 /** A time operand: nanoseconds, or an array of nanoseconds, zone and layout. */
 function momentOperand(operands: readonly RegoValue[], index: number, context: BuiltinContext): Moment {
   const value = operand(operands, index);
@@ -77,8 +80,9 @@ function result(ns: bigint): RegoNumber {
 
 const now: OpaBuiltin = (_, context) => RegoNumber.of(context.nowNs);
 
-const parse: OpaBuiltin = (operands) => {
+const parse: OpaBuiltin = (operands, context) => {
   const layout = stringOperand(operands, 0);
+  context.charge(layout.length * FUEL_PER_LAYOUT_CHAR);
   return result(parseTime(stringOperand(operands, 1), NAMED_LAYOUTS.get(layout) ?? layout) ?? invalidTime());
 };
 
@@ -93,6 +97,7 @@ const format: OpaBuiltin = (operands, context) => {
   const moment = momentOperand(operands, 0, context);
   const layout = NAMED_LAYOUTS.get(moment.layout === '' ? 'RFC3339Nano' : moment.layout) ?? moment.layout;
   const local = localTime(moment);
+  context.charge(layout.length * FUEL_PER_LAYOUT_CHAR);
   return formatTime(
     { ...local, zoneName: layout.includes('MST') ? moment.zone.abbreviationAt(secondsAt(moment)) : '' },
     layout,

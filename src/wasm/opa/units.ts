@@ -32,7 +32,7 @@ function split(text: string): Amount {
 
 /** A number as numerator / 10^scale. */
 function rational(text: string): { readonly numerator: bigint; readonly scale: number } {
-  if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) {
+  if (!/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) {
     undefinedBecause('units: no amount');
   }
   const { negative, digits, point } = decimalOf(text);

@@ -1,5 +1,6 @@
 import { quote } from '../../go/index.ts';
 import { WasmError } from '../errors.ts';
+import { MAX_RESULT_CHARS } from './builtin.ts';
 import { BuiltinError } from './errors.ts';
 import { RegoNumber } from './number.ts';
 import { isArray, RegoObject, RegoSet } from './value.ts';
@@ -11,9 +12,6 @@ import { parseJson } from '../../values/index.ts';
  * already holds the guest's frames, and must not overflow it.
  */
 const MAX_VALUE_DEPTH = 1000;
-
-/** Maximum length of a builtin's result as text: above any admission review (3 MiB), far below a guest's memory. */
-export const MAX_RESULT_CHARS = 4 * 1024 * 1024;
 
 /** Parses the output of OPA's `opa_value_dump`: JSON, plus sets (`{1, 2}`, `set()`) and keys of any type. */
 export function parseRegoText(text: string): RegoValue {

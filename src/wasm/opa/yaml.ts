@@ -8,9 +8,8 @@ import {
   mergeTag,
   NOT_RESOLVED,
 } from 'js-yaml';
-import { operand, stringOperand, undefinedBecause } from './builtin.ts';
+import { FUEL_PER_CHAR, operand, stringOperand, undefinedBecause } from './builtin.ts';
 import type { OpaBuiltin } from './builtin.ts';
-import { FUEL_PER_CHAR } from './strings.ts';
 import { BuiltinError } from './errors.ts';
 import { decimalOf, integerOf, RegoNumber } from './number.ts';
 import { isArray, RegoObject, RegoSet } from './value.ts';
@@ -42,6 +41,8 @@ const BASE_60 = /^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$/;
 const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 const SPECIAL_FLOAT = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
 
+/** Of 64 bits in base 2, with the prefix. Longer ones are no integers of YAML, and take more than linear time to convert. */
+const MAX_INTEGER_DIGITS = 66;
 const UINT64_LIMIT = 2n ** 64n;
 
 /** The value of a plain scalar in go-yaml: decimal, 0x, 0o, 0b, a leading zero for octal, underscores. */
@@ -69,7 +70,11 @@ function yamlInteger(text: string): bigint | undefined {
   if (octal === null && !isNumber) {
     return undefined;
   }
-  const magnitude = BigInt(octal === null ? digits : `0o${octal[1] ?? '0'}`);
+  const significant = octal === null ? digits : `0o${(octal[1] ?? '0').replace(/^0+(?=.)/, '')}`;
+  if (significant.length > MAX_INTEGER_DIGITS) {
+    return undefined;
+  }
+  const magnitude = BigInt(significant);
   return sign === '-' ? -magnitude : magnitude;
 }
 
@@ -158,11 +163,12 @@ const unmarshal: OpaBuiltin = (operands, context) => {
   return parseYaml(text);
 };
 
-const isValid: OpaBuiltin = (operands) => {
+const isValid: OpaBuiltin = (operands, context) => {
   const text = operand(operands, 0);
   if (typeof text !== 'string') {
     return false;
   }
+  context.charge(text.length * FUEL_PER_CHAR);
   try {
     // With aliases, a value can be larger as text than in memory: writing it applies the limit.
     regoText(parseYaml(text));

@@ -129,15 +129,15 @@ const MUST_ROWS: readonly FunctionRow[] = [
 
 export const LIST_FUNCTIONS: readonly FunctionRow[] = [
   ...withMust(MUST_ROWS),
-  ['list', (operands, rendering) => boundedList([...operands], rendering)],
-  ['tuple', (operands, rendering) => boundedList([...operands], rendering)],
+  ['list', counted(0, Infinity, (operands, rendering) => boundedList([...operands], rendering))],
+  ['tuple', counted(0, Infinity, (operands, rendering) => boundedList([...operands], rendering))],
   [
     'concat',
-    (operands, rendering) => {
+    counted(0, Infinity, (operands, rendering) => {
       const lists = operands.map((_, index) => listOperand(operands, index));
       checkLength(lists.reduce((sum, list) => sum + list.length, 0));
       return boundedList(lists.flat(), rendering);
-    },
+    }),
   ],
   ['sortAlpha', counted(1, 1, ([value], rendering) => sorted(value, rendering))],
   [

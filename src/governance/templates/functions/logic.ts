@@ -8,9 +8,9 @@ import type { FunctionRow } from '../rendering.ts';
 export const LOGIC_FUNCTIONS: readonly FunctionRow[] = [
   ['default', counted(1, 2, ([fallback, value]) => (isTrue(value) ? value : fallback))],
   ['empty', counted(1, 1, ([value]) => !isTrue(value))],
-  ['coalesce', (operands) => operands.find((value) => isTrue(value)) ?? null],
-  ['all', (operands) => operands.every((value) => isTrue(value))],
-  ['any', (operands) => operands.some((value) => isTrue(value))],
+  ['coalesce', counted(0, Infinity, (operands) => operands.find((value) => isTrue(value)) ?? null)],
+  ['all', counted(0, Infinity, (operands) => operands.every((value) => isTrue(value)))],
+  ['any', counted(0, Infinity, (operands) => operands.some((value) => isTrue(value)))],
   ['ternary', counted(3, 3, (operands) => (boolOperand(operands, 2) ? operands[0] : operands[1]))],
   ['fail', counted(1, 1, (operands) => failTemplate(textOperand(operands, 0)))],
   ['kindOf', counted(1, 1, ([value]) => kindOf(value))],

@@ -4,7 +4,7 @@ import type { GoObject, GoValue } from '../../../go/index.ts';
 import { setOwn } from '../../../values/index.ts';
 import { boundedList } from '../bounded-list.ts';
 import { objectOperand, textOperand } from '../operands.ts';
-import { counted, withMust } from '../rendering.ts';
+import { charged, counted, withMust } from '../rendering.ts';
 import type { FunctionRow, GovernanceFunction, Rendering } from '../rendering.ts';
 import { chargeTexts, objectOf } from '../value-conversion.ts';
 
@@ -114,7 +114,7 @@ const MERGE_ROWS: readonly FunctionRow[] = [
 
 export const MAP_FUNCTIONS: readonly FunctionRow[] = [
   ...withMust(MERGE_ROWS),
-  ['dict', made],
+  ['dict', charged(made)],
   ['get', counted(2, 2, (operands) => own(objectOperand(operands, 0), textOperand(operands, 1)) ?? '')],
   [
     'set',

@@ -214,30 +214,33 @@ export const STRING_FUNCTIONS: readonly FunctionRow[] = [
   ],
   [
     'cat',
-    (operands, rendering) =>
+    counted(0, Infinity, (operands, rendering) =>
       joined(
         ' ',
         operands.filter(isPresent).map((value) => textOf(value, rendering)),
         rendering,
       ),
+    ),
   ],
   [
     'quote',
-    (operands, rendering) =>
+    counted(0, Infinity, (operands, rendering) =>
       joined(
         ' ',
         operands.filter(isPresent).map((value) => quote(textOf(value, rendering))),
         rendering,
       ),
+    ),
   ],
   [
     'squote',
-    (operands, rendering) =>
+    counted(0, Infinity, (operands, rendering) =>
       joined(
         ' ',
         operands.filter(isPresent).map((value) => `'${textOf(value, rendering)}'`),
         rendering,
       ),
+    ),
   ],
   [
     'indent',
