@@ -205,7 +205,7 @@ export class PolicyLab implements AsyncDisposable {
     const events = new EventRecorder({ cluster, component: 'portcullis', log, metrics });
     const hub = new ReplicaHub({ cluster, caches, namespace: NAMESPACE, tls: { certFile, keyFile, caFile }, log });
     this.#replicas = new CountedReplicas(hub);
-    for (const { name } of await this.#registry.getMetricsAsJSON()) {
+    for (const { name } of this.#registry.getMetricsAsArray()) {
       if (/^portcullis_(policies|policy_issues|rollout|webhook)/.test(name)) {
         this.#registry.removeSingleMetric(name);
       }
