@@ -1,11 +1,10 @@
 // Listens on a control port: HTTPS with client certificates, for controllers and replicas.
 import { constants, X509Certificate } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer } from 'node:https';
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
-import { limitConnections, listen, RequestRefused, sendError, watchTls } from '../https/index.ts';
+import { createPort, listen, RequestRefused, sendError, watchTls } from '../https/index.ts';
 import type { Logger } from '../log/index.ts';
 import { errorText } from '../values/index.ts';
 import { controlPeer, type ControlPeer, hasFurtherName } from './control-names.ts';
@@ -14,16 +13,6 @@ import { CONTROL_NAME } from './replica-protocol.ts';
 
 /** `Retry-After` of 503 responses. Seconds. */
 const RETRY_AFTER_SECONDS = 1;
-/** Parallel connections: streams, pre-validations and peers of a large fleet. */
-const MAX_CONTROL_CONNECTIONS = 512;
-/** Time limit of a TLS handshake, and of request headers. Milliseconds. */
-const HEADERS_TIMEOUT_MS = 5_000;
-/** Time limit of a whole request: 7 MiB from a controller nearby. Milliseconds. */
-const REQUEST_TIMEOUT_MS = 20_000;
-/** Interval of the check for slow requests. Milliseconds. */
-const CONNECTION_CHECK_MS = 1_000;
-/** Idle connections are kept longer than clients keep theirs (30 s). Milliseconds. */
-const KEEP_ALIVE_MS = 60_000;
 /** Time for open connections when the port stops. Milliseconds. */
 const LAST_BYTES_MS = 250;
 
@@ -80,21 +69,10 @@ export class ControlListener {
     this.#stopWatching = stop;
     authorities = certificatesOf(options.ca);
     this.#own = new X509Certificate(String(options.cert));
-    const server = createServer(
-      {
-        ...options,
-        ...SECURITY,
-        requestCert: true,
-        rejectUnauthorized: true,
-        handshakeTimeout: HEADERS_TIMEOUT_MS,
-        headersTimeout: HEADERS_TIMEOUT_MS,
-        requestTimeout: REQUEST_TIMEOUT_MS,
-        keepAliveTimeout: KEEP_ALIVE_MS,
-        connectionsCheckingInterval: CONNECTION_CHECK_MS,
-      },
-      (request, response) => void this.#answer(request, response),
-    );
-    limitConnections(server, { max: MAX_CONTROL_CONNECTIONS });
+    const server = createPort('control', {
+      handler: (request, response) => void this.#answer(request, response),
+      tls: { ...options, ...SECURITY, requestCert: true, rejectUnauthorized: true },
+    });
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));

@@ -61,6 +61,29 @@ describe('the limit on connections', () => {
     assert.deepEqual(server.closed, []);
   });
 
+  it('closes connections that never complete their request before it refuses new ones', async () => {
+    const states: ConnectionState[] = [];
+    const server = createHttpServer((request, response) => {
+      request.resume().on('end', () => response.end('ok'));
+    });
+    limitConnections(server, { max: 3, closed: (state) => states.push(state) });
+    const port = await listening(server);
+    const sockets: Socket[] = [];
+    while (sockets.length < 3) {
+      const socket = connectTcp(port, '127.0.0.1').on('error', () => undefined);
+      socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{');
+      await once(server, 'request');
+      sockets.push(socket);
+    }
+    const whole = connectTcp(port, '127.0.0.1').on('error', () => undefined);
+    whole.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n1');
+    const [answer] = (await once(whole, 'data')) as [Buffer];
+    assert.match(answer.toString(), /^HTTP\/1\.1 200 /);
+    assert.deepEqual(states, ['receiving']);
+    [whole, ...sockets].forEach((socket) => socket.destroy());
+    server.close();
+  });
+
   it('limits unfinished handshakes of one address, whatever else is open', async () => {
     await using server = await secureServer({ max: 100, maxHandshakesPerAddress: 2 });
     const finished = await server.silent(5);

@@ -8,9 +8,11 @@ import type { Socket } from 'node:net';
 const MAX_HANDSHAKES_PER_ADDRESS = 1_000;
 /** Time for a TLS handshake while the server is full: ten times that of a busy server. Milliseconds. */
 const HANDSHAKE_WHEN_FULL_MS = 1_000;
+/** Time for the body of a request while the server is full: ten times that of 7 MiB from an API server. Milliseconds. */
+const BODY_WHEN_FULL_MS = 1_000;
 
-/** What a connection has shown: nothing, a TLS handshake, or at least one request. */
-export type ConnectionState = 'handshake' | 'silent' | 'idle';
+/** What a connection has shown: nothing, a TLS handshake, at least one whole request, or a part of one. */
+export type ConnectionState = 'handshake' | 'silent' | 'idle' | 'receiving';
 
 export interface ConnectionLimitOptions {
   /** Maximum number of connections. */
@@ -32,11 +34,18 @@ interface Connection {
   requests: number;
 }
 
+/** A request whose body may not be complete. */
+interface Receiving {
+  readonly request: IncomingMessage;
+  /** Milliseconds, monotonic. */
+  readonly since: number;
+}
+
 /**
  * Limits the connections of a server. When it is full, a new connection takes the place of the oldest one without a finished
- * handshake; if there is none, of the oldest without a request; if there is none, of the one that is idle the longest.
- * Connections with a request are never closed: if all have one, the new connection is refused. Constant work for each
- * connection and request.
+ * handshake; if there is none, of the oldest without a request; if there is none, of one that has sent its body for more than a
+ * second, of the one that is idle the longest, or of the one that has sent its body the longest. Connections that wait for an
+ * answer are never closed: if all do, the new connection is refused. Constant work for each connection and request.
  */
 export function limitConnections(server: Server | SecureServer, options: ConnectionLimitOptions): void {
   const connections = new ConnectionLimit(options);
@@ -45,9 +54,9 @@ export function limitConnections(server: Server | SecureServer, options: Connect
   if (isSecure) {
     server.prependListener('secureConnection', (socket: Socket) => connections.secured(socket));
   }
-  server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    connections.requested(socket);
-    response.once('close', () => connections.answered(socket));
+  server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+    connections.requested(request);
+    response.once('close', () => connections.answered(request.socket));
   });
 }
 
@@ -62,6 +71,8 @@ class ConnectionLimit {
   readonly #silent = new Set<Connection>();
   /** Connections between two requests, the one that is idle the longest first. */
   readonly #idle = new Set<Connection>();
+  /** Connections with a request, the oldest request first. Those with a complete one leave when room is made. */
+  readonly #receiving = new Map<Connection, Receiving>();
 
   constructor(options: ConnectionLimitOptions) {
     this.#options = options;
@@ -95,11 +106,12 @@ class ConnectionLimit {
     }
   }
 
-  requested(socket: Socket): void {
-    const connection = this.#connectionOf.get(socket);
+  requested(request: IncomingMessage): void {
+    const connection = this.#connectionOf.get(request.socket);
     if (connection !== undefined) {
       connection.requests += 1;
       this.#leaveStates(connection);
+      this.#receiving.set(connection, { request, since: performance.now() });
     }
   }
 
@@ -108,6 +120,7 @@ class ConnectionLimit {
     if (connection !== undefined) {
       connection.requests -= 1;
       if (connection.requests === 0 && this.#open.has(connection)) {
+        this.#receiving.delete(connection);
         this.#idle.add(connection);
       }
     }
@@ -135,8 +148,21 @@ class ConnectionLimit {
       this.#open.size < this.#options.max ||
       this.#close('handshake', first(this.#handshakes.values())) ||
       this.#close('silent', first(this.#silent)) ||
-      this.#close('idle', first(this.#idle))
+      this.#close('receiving', this.#slowest(now - BODY_WHEN_FULL_MS)) ||
+      this.#close('idle', first(this.#idle)) ||
+      this.#close('receiving', this.#slowest(now))
     );
+  }
+
+  /** The connection that has sent an incomplete body the longest, if it began before a time. */
+  #slowest(before: number): Connection | undefined {
+    for (const [connection, { request, since }] of this.#receiving) {
+      if (!request.complete) {
+        return since <= before ? connection : undefined;
+      }
+      this.#receiving.delete(connection);
+    }
+    return undefined;
   }
 
   #close(state: ConnectionState, connection: Connection | undefined): boolean {
@@ -158,6 +184,7 @@ class ConnectionLimit {
     const { address, key } = connection;
     this.#silent.delete(connection);
     this.#idle.delete(connection);
+    this.#receiving.delete(connection);
     const ofAddress = this.#handshakesOf.get(address);
     if (ofAddress?.delete(connection) === true) {
       this.#handshakes.delete(key);

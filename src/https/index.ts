@@ -1,8 +1,7 @@
 export { createAuthority, issueCertificate } from './certificate-authority.ts';
 export type { CertifiedKey } from './certificate-authority.ts';
-export { limitConnections } from './connection-limit.ts';
 export type { ConnectionState } from './connection-limit.ts';
-export { RequestRefused } from './errors.ts';
+export { HttpsError, RequestRefused } from './errors.ts';
 export { BodyBudget, readBody, sendError, sendJson } from './http-body.ts';
 export { createAdmissionServer } from './https-server.ts';
 export type { AdmissionServer, ClientTimeouts } from './https-server.ts';
@@ -10,5 +9,7 @@ export { hostText, listen } from './listen.ts';
 export { loopbackNamesOnly } from './loopback-host.ts';
 export { parseCertificates, readCertificates } from './parsed-certificate.ts';
 export type { ParsedCertificate } from './parsed-certificate.ts';
+export { createPort, PORT_LIMITS } from './ports.ts';
+export type { PortLimits } from './ports.ts';
 export { tlsOptions, watchTls } from './tls.ts';
 export type { TlsFiles } from './tls.ts';

@@ -1,5 +1,5 @@
 // A policy server: its two ports, its threads, its policies. Assembly only.
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import { availableParallelism, totalmem } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -11,8 +11,8 @@ import type { SourcesConfig, TrustRoot, Verification } from '../modules/index.ts
 import { admissionHandler } from './admission/admission-endpoint.ts';
 import {
   createAdmissionServer,
+  createPort,
   hostText,
-  limitConnections,
   listen,
   loopbackNamesOnly,
   RequestRefused,
@@ -56,8 +56,6 @@ const MIN_DEFAULT_WORKERS = 2;
  * timeouts of rollouts and probes; a pod loads its policies in seconds. Milliseconds.
  */
 const READY_WAIT_MS = 10_000;
-/** Connections of the operations port: probes and scrapers are few. */
-const MAX_OPERATIONS_CONNECTIONS = 100;
 /** Options of a {@link PolicyServer}. */
 export interface PolicyServerOptions {
   /** Path of policies.yml, which is watched. Either this or `replica`. */
@@ -413,8 +411,7 @@ export class PolicyServer {
       metrics: new MetricsEndpoint(this.#registry),
       policies: () => this.policies(),
     });
-    this.#operations = createServer(loopbackNamesOnly(operationsHost, operations));
-    limitConnections(this.#operations, { max: MAX_OPERATIONS_CONNECTIONS });
+    this.#operations = createPort('operations', { handler: loopbackNamesOnly(operationsHost, operations) });
     const port = await listen(this.#admission, this.#options.port, host);
     const operationsPort = await listen(this.#operations, this.#options.operationsPort, operationsHost);
     return {

@@ -1,14 +1,9 @@
 // The operations port of a controller, plain HTTP: /livez, /readyz, /metrics.
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
-import { hostText, limitConnections, listen, loopbackNamesOnly } from '../../https/index.ts';
+import { createPort, hostText, listen, loopbackNamesOnly } from '../../https/index.ts';
 import { MetricsEndpoint } from '../../metrics/index.ts';
-
-/** Time for a client to send its headers. Milliseconds. */
-const HEADERS_TIMEOUT_MS = 10_000;
-/** Concurrent connections: probes and scrapers are few. */
-const MAX_CONNECTIONS = 100;
 
 interface OperationsServerOptions {
   readonly host: string;
@@ -28,8 +23,7 @@ export class OperationsServer {
     this.#options = options;
     this.#metrics = new MetricsEndpoint(options.registry);
     const answer = loopbackNamesOnly(options.host, (request, response) => void this.#answer(request, response));
-    this.#server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS }, answer);
-    limitConnections(this.#server, { max: MAX_CONNECTIONS });
+    this.#server = createPort('operations', { handler: answer });
   }
 
   /** Starts listening. Returns the base URL. @throws HttpsError 'port-busy' */

@@ -1,0 +1,296 @@
+// A census of ports: what processes of the product listen on, in every role, is what the table of SECURITY.md has, and keeps
+// its limits.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { PORT_LIMITS, type PortLimits } from '../../src/https/index.ts';
+import { ensureLocalCertificates } from '../../src/control/index.ts';
+import { ROOT } from './command.ts';
+import { LoggingProcess } from './logging-process.ts';
+import { StartedPortcullis } from './started.ts';
+
+/** The state of a socket that listens, in /proc/net/tcp: https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html */
+const LISTENING = '0A';
+/** What anybody may try on any port. */
+const PATHS = ['/', '/livez', '/metrics'];
+/** Larger than every limit of bodies. */
+const HUGE_BYTES = 1024 ** 3;
+/** Connections beyond the limit. */
+const MORE = 200;
+
+/** A row of the table, with its limits as they are written. */
+interface Row {
+  readonly port: string;
+  readonly limits: keyof typeof PORT_LIMITS;
+  readonly roles: readonly string[];
+  /** What anybody gets, as {@link answersOf} says it. */
+  readonly answers: string;
+}
+
+function tableAfter(heading: string): readonly (readonly string[])[] {
+  const [, text = ''] = readFileSync(join(ROOT, 'SECURITY.md'), 'utf8').split(`### ${heading}\n`);
+  return (text.split('\n#')[0] ?? '')
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+}
+
+const unquoted = (cell: string): string => cell.replaceAll('`', '');
+
+function tableOfPorts(): readonly Row[] {
+  const rows = tableAfter('Ports').filter((cells) => cells.length === 6);
+  return rows.slice(1).map(([port = '', roles = '', limits = '', answers = '']) => ({
+    port,
+    roles: unquoted(roles).split(', '),
+    limits: unquoted(limits) as Row['limits'],
+    answers: unquoted(answers),
+  }));
+}
+
+/** The process and all that it started. */
+function processesOf(pid: number): readonly number[] {
+  const parents = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      try {
+        const [, fields = ''] = /^.*\) (.*)$/.exec(readFileSync(`/proc/${name}/stat`, 'utf8').trim()) ?? [];
+        return [{ pid: Number(name), parent: Number(fields.split(' ')[1]) }];
+      } catch {
+        return [];
+      }
+    });
+  const found = [pid];
+  for (const one of found) {
+    found.push(...parents.filter(({ parent }) => parent === one).map((child) => child.pid));
+  }
+  return found;
+}
+
+/** The TCP ports that a process listens on. */
+function listenersOf(pid: number | undefined): readonly number[] {
+  assert.ok(pid !== undefined);
+  const inodes = new Set(
+    processesOf(pid).flatMap((one) =>
+      readdirSync(`/proc/${one}/fd`).flatMap((fd) => {
+        try {
+          return [/^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${one}/fd/${fd}`))?.[1] ?? ''];
+        } catch {
+          return [];
+        }
+      }),
+    ),
+  );
+  return ['tcp', 'tcp6'].flatMap((file) =>
+    readFileSync(`/proc/${pid}/net/${file}`, 'utf8')
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([, , , state, , , , , , inode = '']) => state === LISTENING && inodes.has(inode))
+      .map(([, address = '']) => Number.parseInt(address.split(':')[1] ?? '', 16)),
+  );
+}
+
+interface Asked {
+  readonly port: number;
+  readonly isSecure: boolean;
+  readonly path?: string;
+  readonly contentLength?: number;
+}
+
+/** The status of an answer, or why there is none. */
+function ask({ port, isSecure, path = '/', contentLength }: Asked): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const options = {
+    host: '127.0.0.1',
+    port,
+    path,
+    agent: false,
+    rejectUnauthorized: false,
+    ...(contentLength === undefined
+      ? {}
+      : { method: 'POST', headers: { 'content-type': 'application/json', 'content-length': contentLength } }),
+  };
+  const sent = (isSecure ? httpsRequest : httpRequest)(options, (response) => {
+    resolve(String(response.statusCode));
+    sent.destroy();
+  });
+  sent.on('error', ({ code = '' }: NodeJS.ErrnoException) => resolve(code));
+  if (contentLength === undefined) {
+    sent.end();
+  } else {
+    sent.flushHeaders();
+    sent.write('{');
+  }
+  return promise;
+}
+
+/** What anybody gets: `http: / 404, /livez 200, /metrics 200`. */
+async function answersOf(port: number): Promise<string> {
+  const isSecure = await isTls(port);
+  const statuses = await Promise.all(PATHS.map((path) => ask({ port, isSecure, path })));
+  if (statuses.every((status) => status.includes('CERTIFICATE_REQUIRED'))) {
+    return 'https: certificate required';
+  }
+  return `${isSecure ? 'https' : 'http'}: ${PATHS.map((path, index) => `${path} ${statuses[index]}`).join(', ')}`;
+}
+
+async function isTls(port: number): Promise<boolean> {
+  return !/^\d+$/.test(await ask({ port, isSecure: false }));
+}
+
+/** Opens connections that say nothing. */
+async function silent(port: number, count: number): Promise<readonly Socket[]> {
+  const sockets = Array.from({ length: count }, () => connect(port, '127.0.0.1').on('error', () => undefined));
+  await Promise.all(sockets.map(async (socket) => (socket.connecting ? once(socket, 'connect') : undefined)));
+  return sockets;
+}
+
+describe('the ports of the product', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-ports-'));
+  /** The processes by role, and what they listen on with what anybody gets there. */
+  const found = new Map<string, readonly { readonly port: number; readonly answers: string }[]>();
+  let rows: readonly Row[] = [];
+  let started: StartedPortcullis;
+  let fromFile: StartedPortcullis;
+  const processes: LoggingProcess[] = [];
+
+  async function run(role: string, message: string, ...args: readonly string[]): Promise<void> {
+    const process = new LoggingProcess(args);
+    processes.push(process);
+    await process.says(message);
+    await note(role, process.pid);
+  }
+
+  async function note(role: string, pid: number | undefined): Promise<void> {
+    const ports = listenersOf(pid);
+    found.set(role, await Promise.all(ports.map(async (port) => ({ port, answers: await answersOf(port) }))));
+  }
+
+  before(async () => {
+    rows = tableOfPorts();
+    started = await StartedPortcullis.start();
+    await note('start', started.pid);
+    const files = await ensureLocalCertificates(join(started.dataDir, 'pki'));
+    const policies = join(folder, 'policies.yml');
+    writeFileSync(policies, 'one:\n  module: builtin:cel\n  settings: {validations: [{expression: "true"}]}\n');
+    fromFile = await StartedPortcullis.start('--policies', policies);
+    await note('start --policies', fromFile.pid);
+    const control = [
+      ['--control-cert-file', files.controlCertFile],
+      ['--control-key-file', files.controlKeyFile],
+      ['--control-ca-file', files.caFile],
+      ['--control-port', '0'],
+      ['--control-addr', '127.0.0.1'],
+    ].flat();
+    const serve = ['--addr', '127.0.0.1', '--port', '0', '--readiness-probe-port', '0'];
+    const tls = ['--cert-file', files.certFile, '--key-file', files.keyFile];
+    const cluster = ['--kubeconfig', started.kubeconfig];
+    const data = (name: string): readonly string[] => ['--policies-download-dir', join(folder, name)];
+    await run('serve', 'policy server ready', 'serve', ...serve, ...tls, ...data('file'), '--policies', policies);
+    const replica = ['--policy-server', 'default', '--replica-name', 'two', ...control];
+    await run(
+      'serve --policy-server',
+      'policy server ready',
+      'serve',
+      ...serve,
+      ...tls,
+      ...data('replica'),
+      ...cluster,
+      ...replica,
+    );
+    const webhook = ['--webhook-port', '0', '--webhook-addr', '127.0.0.1', '--operations-port', '0'];
+    const certificates = ['--webhook-cert-file', files.certFile, '--webhook-key-file', files.keyFile];
+    const servers = ['--policy-server-url', 'https://127.0.0.1:1', '--policy-server-ca-file', files.caFile];
+    const own = [...webhook, ...certificates, '--webhook-ca-file', files.caFile];
+    await run('controller', 'controller ready', 'controller', ...cluster, ...servers, ...own, ...control);
+  });
+  after(async () => {
+    await Promise.all(processes.map((one) => one[Symbol.asyncDispose]()));
+    await Promise.all([started, fromFile].map((one) => one[Symbol.asyncDispose]()));
+    rmSync(folder, { recursive: true });
+  });
+
+  it('are those of the table, in every role, and answer anybody what it says', () => {
+    assert.ok(rows.length >= 5);
+    const roles = new Set(rows.flatMap((row) => row.roles));
+    assert.deepEqual([...roles].toSorted(), [...found.keys()].toSorted());
+    for (const [role, listeners] of found) {
+      const expected = rows.filter((row) => row.roles.includes(role)).map(({ answers }) => answers);
+      assert.deepEqual(listeners.map(({ answers }) => answers).toSorted(), expected.toSorted(), role);
+    }
+  });
+
+  it('have the limits of the table', () => {
+    const [head = [], ...limits] = tableAfter('Ports').filter((cells) => cells.length === 8);
+    assert.deepEqual(limits.map(([name = '']) => unquoted(name)).toSorted(), Object.keys(PORT_LIMITS).toSorted());
+    assert.deepEqual(head.slice(1).length, 7);
+    for (const [name = '', ...cells] of limits) {
+      const of: PortLimits = PORT_LIMITS[unquoted(name) as Row['limits']];
+      const seconds = (ms: number): string => (ms === 0 ? 'none' : `${ms / 1_000} s`);
+      assert.deepEqual(cells, [
+        of.connections.toLocaleString('en'),
+        seconds(of.handshakeMs),
+        seconds(of.headersMs),
+        seconds(of.requestMs),
+        seconds(of.keepAliveMs),
+        seconds(of.silentMs),
+        `${of.headerBytes / 1024} KiB`,
+      ]);
+    }
+  });
+
+  it('keep nobody out for connections that say nothing', async () => {
+    for (const [role, listeners] of found) {
+      for (const { port, answers } of listeners) {
+        const row = rows.find((one) => one.roles.includes(role) && one.answers === answers);
+        assert.ok(row);
+        const sockets = await silent(port, PORT_LIMITS[row.limits].connections + MORE);
+        assert.equal(await answersOf(port), answers, `${role}: ${row.port}`);
+        sockets.forEach((socket) => socket.destroy());
+      }
+    }
+  });
+
+  it('close connections that send what is no handshake and no request', async () => {
+    for (const { port } of [...found.values()].flat()) {
+      const [socket] = await silent(port, 1);
+      socket?.resume().write('x'.repeat(1_000));
+      await once(socket ?? assert.fail(), 'close');
+    }
+  });
+
+  it('refuse a body without end by its length, before they read it', async () => {
+    for (const [role, listeners] of found) {
+      for (const { port, answers } of listeners.filter((one) => !one.answers.includes('certificate'))) {
+        const isSecure = answers.startsWith('https');
+        for (const path of [...PATHS, '/validate/one', '/validate-own-kinds', '/api/v1/namespaces']) {
+          const status = await ask({ port, isSecure, path, contentLength: HUGE_BYTES });
+          assert.match(status, /^4\d\d$/, `${role}: POST ${path}`);
+        }
+      }
+    }
+  });
+
+  it('are created by one function', () => {
+    const files = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter(
+      (file) => file.endsWith('.ts') && !file.endsWith('.test.ts') && !file.split('/').includes('testing'),
+    );
+    const creating = files.filter((file) =>
+      /\bcreate(?:Secure)?Server\(|\bcreateSocket\(|\.listen\(|new (?:Secure)?Server\(|node:http2|node:dgram/.test(
+        readFileSync(join(ROOT, 'src', file), 'utf8'),
+      ),
+    );
+    assert.deepEqual(creating.toSorted(), ['https/listen.ts', 'https/ports.ts']);
+  });
+});
