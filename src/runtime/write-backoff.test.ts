@@ -4,7 +4,7 @@ import { EmbeddedCluster } from '../apiserver/index.ts';
 import type { Cluster } from '../cluster/index.ts';
 import { type JsonObject, kubernetesKind, type KubernetesObject, type ResourceType } from '../resources/index.ts';
 import { Waiting } from './reconcile-outcome.ts';
-import { withWriteBackoff } from './write-backoff.ts';
+import { withWriteBackoff, WriteBackoff } from './write-backoff.ts';
 import { ManualClock } from './testing/manual-clock.ts';
 import { silentLog } from './testing/silent-log.ts';
 
@@ -154,5 +154,24 @@ describe('a cluster with write backoff', () => {
       await assert.rejects(async () => WRITES['update']?.(cluster, 'one'), Waiting);
       test.clock.advance(10 * 60_000);
     }
+  });
+
+  it('forgets objects that are not written any more, also those that others delete', async () => {
+    const clock = new ManualClock();
+    const backoff = new WriteBackoff({ log: silentLog(), clock });
+    const write = (namespace: string): Promise<KubernetesObject> => {
+      const key = { namespace, name: 'settings' };
+      const content = { data: {} };
+      return backoff.write({ type: CONFIG_MAPS, key, content, mayCreate: false, options: undefined }, async () =>
+        configMap('', { namespace }),
+      );
+    };
+    for (let tenant = 0; tenant < 100; tenant += 1) {
+      await write(`tenant-${tenant}`);
+    }
+    assert.equal(backoff.size, 100);
+    clock.advance(120_000);
+    await write('last');
+    assert.equal(backoff.size, 1);
   });
 });

@@ -9,6 +9,7 @@ import {
   type ObjectKey,
   type ResourceType,
 } from '../resources/index.ts';
+import { KeptEntries } from '../values/index.ts';
 import { type Clock, SYSTEM_CLOCK } from './clock.ts';
 import { Waiting } from './reconcile-outcome.ts';
 
@@ -92,16 +93,20 @@ export function withWriteBackoff(cluster: Cluster, options: WriteBackoffOptions)
   };
 }
 
-class WriteBackoff {
+/** The writes of one process. */
+export class WriteBackoff {
   readonly #log: Logger;
   readonly #clock: Clock;
-  readonly #writes = new Map<string, EqualWrites>();
-  #sweptAt: number;
+  readonly #writes = new KeptEntries<string, EqualWrites>();
 
   constructor({ log, clock = SYSTEM_CLOCK }: WriteBackoffOptions) {
     this.#log = log;
     this.#clock = clock;
-    this.#sweptAt = clock.now();
+  }
+
+  /** Number of objects and subresources whose last write is known. */
+  get size(): number {
+    return this.#writes.size;
   }
 
   /** @throws Waiting when the same was written too often */
@@ -113,7 +118,8 @@ class WriteBackoff {
     }
     const target = targetOf(type, key, options?.subresource);
     const digest = createHash('sha256').update(canonicalText(write.content)).digest('base64');
-    this.#sweep();
+    const startedAt = this.#clock.now();
+    this.#writes.deleteOldest(({ at }) => startedAt - at >= FORGET_MS);
     const before = this.#writes.get(target);
     if (before?.digest === digest) {
       this.#check(write, before);
@@ -149,19 +155,6 @@ class WriteBackoff {
         waitMs,
         `${type.kind} ${key.name} is changed by another writer again and again, and restored with growing delays: find out who writes it, such as a second controller that runs without an election`,
       );
-    }
-  }
-
-  #sweep(): void {
-    const now = this.#clock.now();
-    if (now - this.#sweptAt < FORGET_MS) {
-      return;
-    }
-    this.#sweptAt = now;
-    for (const [target, { at }] of this.#writes) {
-      if (now - at >= FORGET_MS) {
-        this.#writes.delete(target);
-      }
     }
   }
 }

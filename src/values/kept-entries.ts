@@ -16,7 +16,7 @@ export class KeptEntries<K, V> {
   readonly #sizeOf: (value: V, key: K) => number;
   #totalSize = 0;
 
-  constructor({ maxEntries = Infinity, maxSize = Infinity, sizeOf = () => 0 }: KeptEntriesLimits<K, V>) {
+  constructor({ maxEntries = Infinity, maxSize = Infinity, sizeOf = () => 0 }: KeptEntriesLimits<K, V> = {}) {
     this.#maxEntries = maxEntries;
     this.#maxSize = maxSize;
     this.#sizeOf = sizeOf;

@@ -45,6 +45,17 @@ describe('two policies that change an object in turn', () => {
     assert.equal(objects.fight(MAPS, KEY, 'left', last + 10_000), undefined);
   });
 
+  it('are forgotten when nothing can continue their contest', () => {
+    const objects = new ContestedObjects();
+    for (let index = 0; index < 100; index += 1) {
+      objects.record(MAPS, { ...KEY, namespace: `tenant-${index}` }, 'left', 0);
+    }
+    objects.record(MAPS, KEY, 'left', 59_000);
+    assert.equal(objects.size, 101);
+    objects.record(MAPS, KEY, 'left', 60_000);
+    assert.equal(objects.size, 1);
+  });
+
   it('do not fight when they write rarely', () => {
     const objects = new ContestedObjects();
     for (const [index, policy] of [...FIGHT, ...FIGHT].entries()) {

@@ -36,6 +36,11 @@ export interface Contest {
 export class ContestedObjects {
   readonly #writes = new KeptEntries<string, Writes>({ maxEntries: MAX_OBJECTS });
 
+  /** Number of objects whose last writes are known. */
+  get size(): number {
+    return this.#writes.size;
+  }
+
   /** The contest that a write of the policy would continue before its delay has passed. */
   contest(type: ResourceType, key: ObjectKey, policy: string, now: number): Contest | undefined {
     return this.#contest(type, key, policy, now, 1);
@@ -63,14 +68,19 @@ export class ContestedObjects {
   /** Records a write. */
   record(type: ResourceType, key: ObjectKey, policy: string, now: number): void {
     const id = idOf(type, key);
+    this.#writes.deleteOldest((one) => !isRecentAt(now, one));
     const known = this.#writes.get(id);
-    const window = known !== undefined && known.turns >= MAX_TURNS ? 2 * MAX_DELAY_MS : WINDOW_MS;
-    const isRecent = known !== undefined && now - known.at < window;
+    const isRecent = known !== undefined && isRecentAt(now, known);
     const isTurn = isRecent && known.writer !== policy;
     const turns = isRecent ? known.turns + (isTurn ? 1 : 0) : 0;
     const other = isTurn ? known.writer : isRecent ? known.other : undefined;
     this.#writes.set(id, { writer: policy, other, turns, at: now });
   }
+}
+
+/** Whether a write now may continue a contest. */
+function isRecentAt(now: number, { at, turns }: Writes): boolean {
+  return now - at < (turns >= MAX_TURNS ? 2 * MAX_DELAY_MS : WINDOW_MS);
 }
 
 function idOf(type: ResourceType, key: ObjectKey): string {
