@@ -1,7 +1,13 @@
 // ConfigurationPolicies on an embedded cluster: what they report, write and delete.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findCondition, type JsonObject, type JsonValue } from '../../src/resources/index.ts';
+import {
+  findCondition,
+  type JsonObject,
+  type JsonValue,
+  knownKind,
+  type KubernetesObject,
+} from '../../src/resources/index.ts';
 import { GovernanceLab, type LabObject, type LabReference, templateKind } from './governance-lab.ts';
 
 const NAME = 'checked';
@@ -425,6 +431,27 @@ describe('pruning', () => {
       const [event] = await lab.events(reason);
       assert.equal(event?.note, `${verb} by pruneObjectBehavior DeleteIfCreated: ConfigMap a`);
     }
+  });
+
+  it("leaves an object of somebody else that has the policy's field manager, and says that nothing proves its creator", async () => {
+    await using lab = await startLab();
+    await lab.apply(policy([named('a')], { ...CREATED, remediationAction: 'inform' }));
+    const { uid = '' } = (await lab.sees(POLICY, (now) => newest(now)?.includes('not found') === true)).metadata;
+    await lab.stopControllers();
+    const forged = configMap({ mode: 'safe' }, { name: 'a' }) as unknown as KubernetesObject;
+    await lab.cluster.admin.create(knownKind('v1', 'ConfigMap'), forged, {
+      fieldManager: `portcullis-governance/${uid}`,
+    });
+    await lab.startControllers();
+    await lab.merge(POLICY, { spec: { remediationAction: 'enforce' } });
+    const seen = await lab.sees(POLICY, (now) => readyReason(now) === 'CreatorUnknown');
+    const ready = findCondition(seen.status?.conditions, 'Ready');
+    assert.equal(ready?.status, 'True');
+    assert.match(ready.message, /^nothing proves that the policy created ConfigMap default\/a, /);
+    assert.equal(related(seen)[0]?.properties?.createdByPolicy, undefined);
+    await lab.delete(POLICY);
+    await lab.disappears(POLICY);
+    assert.notEqual(await lab.get(reference('a')), undefined);
   });
 
   it('leaves an object that somebody else created again', async () => {

@@ -45,11 +45,16 @@ function policy(names: readonly string[]): JsonObject {
   };
 }
 
+/** Objects that were there before the policy, which never deletes them. */
+const THERE_BEFORE: readonly string[] = ['old', 'recreated'];
+
 /** Kills a controller: its n-th write is done, and after it the cluster does not answer. */
 class Kill {
   readonly #at: number;
   writes = 0;
   #isOff = false;
+  /** ConfigMaps that were created since the last status of the ConfigurationPolicy, which is the only proof of their creator. */
+  #unrecorded: string[] = [];
 
   constructor(at: number) {
     this.#at = at;
@@ -59,13 +64,18 @@ class Kill {
     return this.writes >= this.#at;
   }
 
+  /** What the killed controller created, and nothing proves. */
+  get unproven(): ReadonlySet<string> {
+    return new Set(this.isKilled ? this.#unrecorded : []);
+  }
+
   /** For the controller that takes over. */
   off(): void {
     this.#isOff = true;
   }
 
   through(cluster: Cluster): Cluster {
-    return withWrites(cluster, async (send, verb) => {
+    const killed = withWrites(cluster, async (send, verb) => {
       // Events are written later, and change nothing.
       if (this.#isOff || verb.endsWith(' events')) {
         return await send();
@@ -75,11 +85,23 @@ class Kill {
       }
       this.writes += 1;
       const answer = await send();
+      if (verb.endsWith(' configurationpolicies')) {
+        this.#unrecorded = [];
+      }
       if (this.isKilled) {
         throw new ClusterError('unreachable', 'killed');
       }
       return answer;
     });
+    return {
+      ...killed,
+      create: async (type, object, options) => {
+        if (type.kind === 'ConfigMap' && !this.isKilled && !THERE_BEFORE.includes(object.metadata.name ?? '')) {
+          this.#unrecorded.push(object.metadata.name ?? '');
+        }
+        return await killed.create(type, object, options);
+      },
+    };
   }
 }
 
@@ -99,21 +121,32 @@ async function stateOf(lab: GovernanceLab): Promise<string> {
     root: [root?.status?.compliant, root?.status?.observedGeneration === root?.metadata.generation],
     copy: [copy?.status?.compliant, copy?.status?.details?.map(({ state, compliant }) => [state, compliant])],
     related: related.map(({ object, properties }) => [object.metadata.name, properties?.createdByPolicy]),
-    maps: maps.filter(({ metadata }) => metadata.namespace === 'default').map(({ metadata }) => metadata.name),
+    maps: sorted(
+      maps.filter(({ metadata }) => metadata.namespace === 'default').map(({ metadata }) => metadata.name ?? ''),
+    ),
   });
 }
 
-const seen = (related: readonly (readonly [string, boolean])[]): string =>
-  JSON.stringify({
-    root: ['Compliant', true],
-    copy: ['Compliant', [['Applied', 'Compliant']]],
-    related,
-    maps: related.map(([name]) => name),
-  });
-const GONE = JSON.stringify({ root: [null, true], copy: [null, null], related: [], maps: ['old', 'recreated'] });
+/** What nothing proves to be of the policy has no known creator, and stays. */
+type State = (unproven: ReadonlySet<string>) => string;
+
+const sorted = (names: Iterable<string>): readonly string[] =>
+  [...new Set(names)].toSorted((one, other) => (one < other ? -1 : 1));
+
+const seen =
+  (related: readonly (readonly [string, boolean])[]): State =>
+  (unproven) =>
+    JSON.stringify({
+      root: ['Compliant', true],
+      copy: ['Compliant', [['Applied', 'Compliant']]],
+      related: related.map(([name, isOwn]) => [name, unproven.has(name) ? null : isOwn]),
+      maps: sorted([...related.map(([name]) => name), ...unproven]),
+    });
+const gone: State = (unproven) =>
+  JSON.stringify({ root: [null, true], copy: [null, null], related: [], maps: sorted([...THERE_BEFORE, ...unproven]) });
 
 /** Each step, and the state after it. */
-const STEPS: readonly { readonly change: (lab: GovernanceLab) => Promise<void>; readonly state: string }[] = [
+const STEPS: readonly { readonly change: (lab: GovernanceLab) => Promise<void>; readonly state: State }[] = [
   {
     change: async (lab) => await lab.apply(policy(['a', 'b', 'old', 'recreated'])),
     state: seen([
@@ -132,12 +165,12 @@ const STEPS: readonly { readonly change: (lab: GovernanceLab) => Promise<void>; 
       ['recreated', false],
     ]),
   },
-  { change: async (lab) => await lab.delete({ kind: 'Policy', name: ROOT }), state: GONE },
+  { change: async (lab) => await lab.delete({ kind: 'Policy', name: ROOT }), state: gone },
 ];
 
 async function run(kill: Kill): Promise<void> {
   await using lab = await GovernanceLab.start({ through: (cluster) => kill.through(cluster) });
-  for (const name of ['old', 'recreated']) {
+  for (const name of THERE_BEFORE) {
     await lab.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' } });
   }
   let isRestarted = false;
@@ -153,9 +186,9 @@ async function run(kill: Kill): Promise<void> {
           await lab.startControllers();
         }
         last = await stateOf(lab);
-        return last === state;
+        return last === state(kill.unproven);
       },
-      () => `after write ${kill.writes}: ${state}, last ${last}`,
+      () => `after write ${kill.writes}: ${state(kill.unproven)}, last ${last}`,
     );
   }
 }

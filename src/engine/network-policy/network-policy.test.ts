@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { parseYaml } from '../../values/yaml/index.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import { isNetworkPolicy, readNetworkPolicy } from './network-policy.ts';
 
@@ -103,10 +102,11 @@ describe('what is not known', () => {
   });
 
   it('is bounded, and a value that contains itself ends', () => {
-    const [hostile] = parseYaml(
-      '&a {apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: *a, spec: &s {podSelector: *s, ingress: [*s, *a], egress: [{to: [*s]}]}}',
-    ) as JsonObject[];
-    assert.ok(readNetworkPolicy(hostile!).unread.length > 0);
+    const spec: JsonObject = {};
+    const hostile: JsonObject = { apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', spec };
+    hostile['metadata'] = hostile;
+    Object.assign(spec, { podSelector: spec, ingress: [spec, hostile], egress: [{ to: [spec] }] });
+    assert.ok(readNetworkPolicy(hostile).unread.length > 0);
     const many = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`${'k'.repeat(1000)}${index}`, 1]));
     const { unread } = read(many);
     assert.equal(unread.length, 20);

@@ -117,7 +117,7 @@ function withCreation(entry: RelatedObject, before: RelatedObject | undefined): 
     // What cannot be read for a moment is still the policy's own.
     return { ...entry, properties: known };
   }
-  const isSame = known?.uid === undefined || known.uid === properties?.uid;
+  const isSame = known?.uid !== undefined && known.uid === properties?.uid;
   return properties?.createdByPolicy === false && known?.createdByPolicy === true && isSame
     ? { ...entry, properties: { ...properties, createdByPolicy: true } }
     : entry;

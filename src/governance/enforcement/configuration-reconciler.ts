@@ -24,7 +24,15 @@ import {
   withStatus,
 } from '../../runtime/index.ts';
 import type { Logger } from '../../log/index.ts';
-import { objectDiff, planEvaluation, relatedKey, type TemplatePlan } from '../configuration/index.ts';
+import { listed } from '../../values/index.ts';
+import {
+  objectDiff,
+  objectEntry,
+  type ObjectPlan,
+  planEvaluation,
+  relatedKey,
+  type TemplatePlan,
+} from '../configuration/index.ts';
 import type { EvaluationShare } from '../evaluation-share.ts';
 import type { KindMappings } from '../objects/kind-mappings.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
@@ -51,6 +59,10 @@ import { resolvedPolicy } from './resolved-policy.ts';
 
 /** Delay before a retry of a deletion that was refused, or that a finalizer delays. Milliseconds. */
 const PRUNE_RETRY_MS = 10_000;
+/** Time for the last write of an evaluation that ends early: below the time that a shutdown has. Milliseconds. */
+const RECORD_MS = 2_000;
+/** Objects that a message lists. */
+const MAX_LISTED = 5;
 
 export interface ConfigurationOptions {
   readonly cluster: Cluster;
@@ -210,16 +222,16 @@ export class ConfigurationReconciler {
     signal: AbortSignal,
   ): Promise<Enforced> {
     if (!('plans' in evaluation)) {
-      return { evaluation, rivals: new Set(), ofUnknownCreator: [], retryAfterMs: undefined };
+      return { evaluation, rivals: new Set(), unread: [], unproven: [], retryAfterMs: undefined };
     }
     const dryRuns = this.#dryRuns.get(keyText(key)) ?? new KnownDryRuns();
     this.#dryRuns.set(keyText(key), dryRuns);
     const { governed } = this.#options;
+    const written: ObjectPlan[] = [];
     const creations = new ObjectCreations({
       policy,
       plans: evaluation.plans,
-      governed,
-      record: async (entries) => await this.#record(policy, entries, signal),
+      record: async (entries) => await this.#record(policy, [...creationsAmong(written), ...entries], signal),
     });
     const writer = new ObjectWriter({
       governed,
@@ -231,39 +243,50 @@ export class ConfigurationReconciler {
     const rivals = new Set<string>();
     const retries: number[] = [];
     const plans: TemplatePlan[] = [];
-    for (const template of evaluation.plans) {
-      const done = [];
-      for (const planned of template.objects) {
-        const { plan, rival, retryAfterMs } = await writer.carryOut(planned, signal);
-        done.push(plan);
-        if (rival !== undefined) {
-          rivals.add(rival);
+    try {
+      for (const template of evaluation.plans) {
+        const done = [];
+        for (const planned of template.objects) {
+          const { plan, rival, retryAfterMs } = await writer.carryOut(planned, signal);
+          done.push(plan);
+          written.push(plan);
+          if (rival !== undefined) {
+            rivals.add(rival);
+          }
+          if (retryAfterMs !== undefined) {
+            retries.push(retryAfterMs);
+          }
+          this.#log(key, plan.live, plan.desired, plan.settings.diffRecord, plan.verdict);
         }
-        if (retryAfterMs !== undefined) {
-          retries.push(retryAfterMs);
-        }
-        this.#log(key, plan.live, plan.desired, plan.settings.diffRecord, plan.verdict);
+        plans.push({ ...template, objects: done });
       }
-      plans.push({ ...template, objects: done });
+    } catch (error) {
+      await this.#recordCreations(this.#withRecorded(key, policy), creationsAmong(written));
+      throw error;
     }
     dryRuns.sweep();
     const created = await withCreatedObjects(policy, plans, governed, signal);
-    const ofUnknownCreator = prunes(policy) ? created.unknown : [];
-    retries.push(...(ofUnknownCreator.length === 0 ? [] : [PRUNE_RETRY_MS]));
+    const { unread, unproven } = prunes(policy) ? created : { unread: [], unproven: [] };
+    retries.push(...(unread.length === 0 ? [] : [PRUNE_RETRY_MS]));
     return {
       evaluation: { plans: created.plans },
       rivals,
-      ofUnknownCreator,
+      unread,
+      unproven,
       retryAfterMs: retries.length === 0 ? undefined : Math.min(...retries),
     };
   }
 
+  /** What was created before an evaluation ended early, as at a shutdown: later, nothing would prove it. */
+  async #recordCreations(policy: ConfigurationPolicy, entries: readonly RelatedObject[]): Promise<void> {
+    if (prunes(policy) && entries.length > 0) {
+      await this.#record(policy, entries, AbortSignal.timeout(RECORD_MS)).catch(() => undefined);
+    }
+  }
+
   /** Writes entries of related objects to the status, before what they say is done. */
   async #record(policy: ConfigurationPolicy, entries: readonly RelatedObject[], signal: AbortSignal): Promise<void> {
-    const keys = new Set(entries.map(relatedKey));
-    const others = (policy.status?.relatedObjects ?? []).filter((entry) => !keys.has(relatedKey(entry)));
-    const status = { ...policy.status, relatedObjects: [...others, ...entries] };
-    await this.#policies.writeStatus(policy, status, signal);
+    await this.#policies.writeStatus(policy, withEntries(policy, entries), signal);
   }
 
   /** The policy with the status that was written during the evaluation. */
@@ -284,7 +307,10 @@ export class ConfigurationReconciler {
     const isEdited = before?.lastEvaluatedGeneration !== metadata.generation;
     if (isEdited && prunes(policy)) {
       const dropped = droppedObjects(policy, before?.relatedObjects ?? [], status.relatedObjects ?? []);
-      await this.#prune(subject, policy, dropped, selections, signal);
+      // A status before that of the evaluation must not lose what the evaluation created.
+      const created = (status.relatedObjects ?? []).filter(({ properties }) => properties?.createdByPolicy === true);
+      const recorded = { ...policy, status: withEntries(policy, created) };
+      await this.#prune(subject, recorded, dropped, selections, signal);
     }
   }
 
@@ -396,12 +422,28 @@ interface Enforced {
   readonly evaluation: Evaluation;
   /** Policies that alternately change the same objects. */
   readonly rivals: ReadonlySet<string>;
-  /** Why it is not known of some objects whether the policy created them: it does not prune these. */
-  readonly ofUnknownCreator: readonly string[];
+  /** Why objects could not be read of which it is not known whether the policy created them: it does not prune these. */
+  readonly unread: readonly string[];
+  /** Objects that the policy may have created, without a proof: it does not prune these. */
+  readonly unproven: readonly string[];
   readonly retryAfterMs: number | undefined;
 }
 
-function readinessOf(objects: EvaluationObjects, { evaluation, rivals, ofUnknownCreator }: Enforced): Readiness {
+/** The status with entries in place of those of the same objects. */
+function withEntries({ status }: ConfigurationPolicy, entries: readonly RelatedObject[]): ConfigurationStatus {
+  const keys = new Set(entries.map(relatedKey));
+  const others = (status?.relatedObjects ?? []).filter((entry) => !keys.has(relatedKey(entry)));
+  return { ...status, relatedObjects: [...others, ...entries] };
+}
+
+/** The entries of what the policy created. */
+function creationsAmong(plans: readonly ObjectPlan[]): readonly RelatedObject[] {
+  return plans.flatMap((plan) =>
+    plan.properties?.createdByPolicy === true ? [{ ...objectEntry(plan), properties: plan.properties }] : [],
+  );
+}
+
+function readinessOf(objects: EvaluationObjects, { evaluation, rivals, unread, unproven }: Enforced): Readiness {
   const [failure] = objects.failures;
   if (failure !== undefined) {
     const message = `${failure}: grant the governance account the right to read it`;
@@ -411,10 +453,14 @@ function readinessOf(objects: EvaluationObjects, { evaluation, rivals, ofUnknown
     const message = `objects are changed in turn with ${[...rivals].join(', ')}: let only one policy enforce them`;
     return { state: 'reconciling', reason: POLICY_REASONS.contested, message };
   }
-  const [unread] = ofUnknownCreator;
-  if (unread !== undefined) {
-    const message = `it is not known whether the policy created ${ofUnknownCreator.length} objects, so it does not delete them: ${unread}. Grant the governance account the right to get them`;
+  const [why] = unread;
+  if (why !== undefined) {
+    const message = `it is not known whether the policy created ${unread.length} objects, so it does not delete them: ${why}. Grant the governance account the right to get them`;
     return { state: 'reconciling', reason: POLICY_REASONS.creatorUnknown, message };
+  }
+  if (unproven.length > 0) {
+    const message = `nothing proves that the policy created ${listed(unproven, MAX_LISTED)}, which have its field manager, so it does not delete them: the controller ended before it recorded the creation, or somebody set the field manager. Delete what is not needed: the policy creates again, and then owns, what it needs`;
+    return { state: 'ready', reason: POLICY_REASONS.creatorUnknown, message };
   }
   const plans = 'plans' in evaluation ? evaluation.plans.flatMap((plan) => plan.objects) : [];
   const count = plans.filter(({ isUnproven }) => isUnproven === true).length;

@@ -31,15 +31,16 @@ function plans(object: KubernetesObject): readonly TemplatePlan[] {
   return [{ objects: [plan] } as Partial<TemplatePlan> as TemplatePlan];
 }
 
-async function created(get: () => KubernetesObject): Promise<readonly [boolean | undefined, readonly string[]]> {
+async function created(
+  get: () => KubernetesObject,
+): Promise<readonly [createdByPolicy: boolean | undefined, unread: readonly string[], unproven: readonly string[]]> {
   const governed = { get: async () => get() } as unknown as Pick<Cluster, 'get'>;
-  const { plans: known, unknown } = await withCreatedObjects(
-    POLICY,
-    plans(live('u1')),
-    governed,
-    new AbortController().signal,
-  );
-  return [known[0]?.objects[0]?.properties?.createdByPolicy, unknown];
+  const {
+    plans: known,
+    unread,
+    unproven,
+  } = await withCreatedObjects(POLICY, plans(live('u1')), governed, new AbortController().signal);
+  return [known[0]?.objects[0]?.properties?.createdByPolicy, unread, unproven];
 }
 
 const refuse = (code: number, reason: ConstructorParameters<typeof ApiError>[1]) => (): KubernetesObject => {
@@ -47,16 +48,16 @@ const refuse = (code: number, reason: ConstructorParameters<typeof ApiError>[1])
 };
 
 describe('an object that the status does not know', () => {
-  it('was created by the policy whose mark it has', async () => {
-    assert.deepEqual(await created(() => live('u1')), [true, []]);
-    assert.deepEqual(await created(() => live('u1', 'kubectl')), [false, []]);
-    assert.deepEqual(await created(() => live('u2')), [false, []]);
-    assert.deepEqual(await created(refuse(404, 'NotFound')), [false, []]);
+  it('is not proven to be of the policy whose mark it has, because anybody who may write it can set the mark', async () => {
+    assert.deepEqual(await created(() => live('u1')), [undefined, [], ['ConfigMap default/a']]);
+    assert.deepEqual(await created(() => live('u1', 'kubectl')), [false, [], []]);
+    assert.deepEqual(await created(() => live('u2')), [false, [], []]);
+    assert.deepEqual(await created(refuse(404, 'NotFound')), [false, [], []]);
   });
 
   it('has no known creator while it may not be read, so that the next pass looks again', async () => {
-    const [isCreated, unknown] = await created(refuse(403, 'Forbidden'));
+    const [isCreated, unread] = await created(refuse(403, 'Forbidden'));
     assert.equal(isCreated, undefined);
-    assert.match(unknown.join(), /configmaps "a": Forbidden/);
+    assert.match(unread.join(), /configmaps "a": Forbidden/);
   });
 });

@@ -1,4 +1,5 @@
-// Finds objects that a policy created and its status does not list: the process was killed between the two writes.
+// Finds objects that a policy may have created and its status does not list: the process was killed between the two writes. Only the
+// status proves a creation, with the uid of the API server's answer: whoever may write an object may also set its field managers.
 import { ApiError, type Cluster, isNotFound } from '../../cluster/index.ts';
 import type { ConfigurationPolicy, RelatedObject } from '../../resources/index.ts';
 import { errorText } from '../../values/index.ts';
@@ -6,8 +7,8 @@ import { type ObjectPlan, objectEntry, relatedKey, type TemplatePlan } from '../
 import { GOVERNANCE_FIELD_MANAGER } from './field-manager.ts';
 
 /**
- * The field manager with which a policy creates objects; with `DeleteIfCreated` it identifies the policy. API servers record it
- * in the same write as the object.
+ * The field manager with which a policy creates objects; with `DeleteIfCreated` it identifies the policy. It is a hint for
+ * users, and no proof.
  */
 export function creatorOf({ spec, metadata }: ConfigurationPolicy): string {
   return spec.pruneObjectBehavior === 'DeleteIfCreated'
@@ -16,13 +17,15 @@ export function creatorOf({ spec, metadata }: ConfigurationPolicy): string {
 }
 
 export interface CreatedObjects {
-  /** With `createdByPolicy` for objects that the policy created in a pass whose status was not written. */
+  /** Without `createdByPolicy` for objects of which it is not known. */
   readonly plans: readonly TemplatePlan[];
-  /** Why it is not known whether the policy created an object: one reason for each. They have no `createdByPolicy`. */
-  readonly unknown: readonly string[];
+  /** Why objects could not be read: one reason for each. */
+  readonly unread: readonly string[];
+  /** Objects that the policy may have created in a pass whose status was not written, such as `ConfigMap shop/a`. */
+  readonly unproven: readonly string[];
 }
 
-/** Looks for objects that the policy created. @throws ClusterError */
+/** Looks for objects that the policy may have created. @throws ClusterError */
 export async function withCreatedObjects(
   policy: ConfigurationPolicy,
   plans: readonly TemplatePlan[],
@@ -30,61 +33,62 @@ export async function withCreatedObjects(
   signal: AbortSignal,
 ): Promise<CreatedObjects> {
   if (policy.spec.pruneObjectBehavior !== 'DeleteIfCreated') {
-    return { plans, unknown: [] };
+    return { plans, unread: [], unproven: [] };
   }
   const known = new Map((policy.status?.relatedObjects ?? []).map((entry) => [relatedKey(entry), entry.properties]));
-  const unknown: string[] = [];
+  const unread: string[] = [];
+  const unproven: string[] = [];
   const result: TemplatePlan[] = [];
   for (const plan of plans) {
     const objects: ObjectPlan[] = [];
     for (const object of plan.objects) {
       const { createdByPolicy, uid } = object.properties ?? {};
       const isNew = createdByPolicy === false && !isKnownCreation(known.get(relatedKey(objectEntry(object))), uid);
-      const created = isNew ? await createdByMark(policy, object, governed, signal) : { isCreated: false };
-      objects.push(withCreation(object, created));
-      unknown.push(...('failure' in created ? [created.failure] : []));
+      const mark = isNew ? await markOf(policy, object, governed, signal) : 'none';
+      objects.push(mark === 'none' ? object : withoutCreation(object));
+      if (mark === 'own') {
+        unproven.push(objectName(object));
+      } else if (mark !== 'none') {
+        unread.push(mark.failure);
+      }
     }
     result.push({ ...plan, objects });
   }
-  return { plans: result, unknown };
+  return { plans: result, unread, unproven };
 }
 
 /** Whether the status knows who created the object of this uid. */
-export function isKnownCreation(known: RelatedObject['properties'], uid: string | undefined): boolean {
-  return known?.createdByPolicy !== undefined && (known.uid === undefined || known.uid === uid);
+function isKnownCreation(known: RelatedObject['properties'], uid: string | undefined): boolean {
+  return known?.createdByPolicy !== undefined && known.uid === uid;
 }
 
 /** Whether an object has the mark of a policy, or why that cannot be read. */
-type MarkedCreation = { readonly isCreated: boolean } | { readonly failure: string };
+type Mark = 'own' | 'none' | { readonly failure: string };
 
-function withCreation(object: ObjectPlan, creation: MarkedCreation): ObjectPlan {
+/** Without the property, nothing is deleted, and the next pass looks again. */
+function withoutCreation(object: ObjectPlan): ObjectPlan {
   const { createdByPolicy: _, ...properties } = object.properties ?? {};
-  if ('failure' in creation) {
-    // Without the property, the next pass looks again.
-    return { ...object, properties };
-  }
-  return creation.isCreated ? { ...object, properties: { ...properties, createdByPolicy: true } } : object;
+  return { ...object, properties };
 }
 
-/** Whether the policy created an object: its mark says so. Without `DeleteIfCreated` there are no marks. */
-export async function createdByMark(
+function objectName({ type: { kind }, namespace, name }: ObjectPlan): string {
+  return `${kind} ${namespace === '' ? '' : `${namespace}/`}${name}`;
+}
+
+async function markOf(
   policy: ConfigurationPolicy,
-  { type, namespace, name, live, properties }: ObjectPlan,
+  { type, namespace, name, properties }: ObjectPlan,
   governed: Pick<Cluster, 'get'>,
   signal: AbortSignal,
-): Promise<MarkedCreation> {
-  const creator = creatorOf(policy);
-  if (creator === GOVERNANCE_FIELD_MANAGER) {
-    return { isCreated: false };
-  }
+): Promise<Mark> {
   try {
     const object = await governed.get(type, namespace === '' ? { name } : { namespace, name }, { signal });
     const { uid, managedFields = [] } = object.metadata;
-    const isSame = uid === (properties?.uid ?? live?.metadata.uid);
-    return { isCreated: isSame && managedFields.some(({ manager }) => manager === creator) };
+    const isMarked = uid === properties?.uid && managedFields.some(({ manager }) => manager === creatorOf(policy));
+    return isMarked ? 'own' : 'none';
   } catch (error) {
     if (isNotFound(error)) {
-      return { isCreated: false };
+      return 'none';
     }
     if (error instanceof ApiError) {
       return { failure: errorText(error) };

@@ -1,16 +1,13 @@
 // Who counts as the creator of an object that a policy is about to create, or to delete and create again.
-import type { Cluster } from '../../cluster/index.ts';
 import type { ConfigurationPolicy, RelatedObject } from '../../resources/index.ts';
 import { type ObjectPlan, objectEntry, relatedKey, type TemplatePlan } from '../configuration/index.ts';
-import { createdByMark, creatorOf, isKnownCreation } from './created-objects.ts';
+import { creatorOf } from './created-objects.ts';
 import { GOVERNANCE_FIELD_MANAGER } from './field-manager.ts';
 
 export interface ObjectCreationsOptions {
   readonly policy: ConfigurationPolicy;
   /** All plans of the evaluation. */
   readonly plans: readonly TemplatePlan[];
-  /** The cluster as the governance account. */
-  readonly governed: Pick<Cluster, 'get'>;
   /** Writes entries to the status of the policy. */
   readonly record: (entries: readonly RelatedObject[]) => Promise<void>;
 }
@@ -37,8 +34,8 @@ export class ObjectCreations {
   }
 
   /** How the object of a plan is to be created. Called before it is deleted. @throws ClusterError */
-  async of(plan: ObjectPlan, signal: AbortSignal): Promise<Creation> {
-    if (await this.#isOwn(plan, signal)) {
+  async of(plan: ObjectPlan): Promise<Creation> {
+    if (this.#isOwn(plan)) {
       return { fieldManager: creatorOf(this.#options.policy), createdByPolicy: true };
     }
     if (plan.live !== undefined) {
@@ -47,17 +44,11 @@ export class ObjectCreations {
     return { fieldManager: GOVERNANCE_FIELD_MANAGER, createdByPolicy: false };
   }
 
-  async #isOwn(plan: ObjectPlan, signal: AbortSignal): Promise<boolean> {
+  #isOwn(plan: ObjectPlan): boolean {
     const known = this.#knownOf(plan)?.properties;
-    if (plan.live === undefined) {
-      return known?.recreating !== true;
-    }
-    if (isKnownCreation(known, plan.live.metadata.uid)) {
-      return known?.createdByPolicy === true;
-    }
-    const { policy, governed } = this.#options;
-    const creation = await createdByMark(policy, plan, governed, signal);
-    return 'isCreated' in creation && creation.isCreated;
+    return plan.live === undefined
+      ? known?.recreating !== true
+      : known?.createdByPolicy === true && known.uid === plan.live.metadata.uid;
   }
 
   /** Records all objects at once that the evaluation may recreate. Its own status replaces the entries. */

@@ -192,14 +192,14 @@ export class ObjectWriter {
       case 'none':
         return { type: 'written' };
       case 'create':
-        return await this.#create(plan, action.object, await this.#options.creations.of(plan, signal), signal);
+        return await this.#create(plan, action.object, await this.#options.creations.of(plan), signal);
       case 'update':
         return written(await governed.update(type, action.object, options));
       case 'delete':
         await unlessGone(governed.delete(type, key, { signal }));
         return { type: 'written' };
       case 'recreate': {
-        const creation = await this.#options.creations.of(plan, signal);
+        const creation = await this.#options.creations.of(plan);
         const uid = live?.metadata.uid;
         const preconditions = uid === undefined ? {} : { preconditions: { uid } };
         await unlessGone(governed.delete(type, key, { ...preconditions, signal }));
