@@ -176,7 +176,9 @@ const WITHDRAWN_FROM = 2;
 const WITHDRAWN_TO = 3;
 const POLICY = 4;
 const WAITING = 5;
-const CELLS = 6;
+const NATIVE_ID = 6;
+/** One more than is used: times need addresses that are divisible by eight. */
+const CELLS = 8;
 const DEADLINE_OFFSET = CELLS * Int32Array.BYTES_PER_ELEMENT;
 const ACTIVITY_BYTES = DEADLINE_OFFSET + 2 * BigInt64Array.BYTES_PER_ELEMENT;
 /** Cells behind the others, which have 64 bits. */
@@ -233,6 +235,16 @@ export class WorkerActivity {
     this.buffer = buffer;
     this.#work = new Int32Array(buffer, 0, CELLS);
     this.#times = new BigInt64Array(buffer, DEADLINE_OFFSET, 2);
+  }
+
+  /** Worker: it has started, with this id of the system; undefined: the system does not tell. */
+  started(nativeThreadId: number | undefined): void {
+    Atomics.store(this.#work, NATIVE_ID, nativeThreadId ?? 0);
+  }
+
+  /** Main thread: the worker's id of the system, if it has started and the system tells. */
+  get nativeThreadId(): number | undefined {
+    return Atomics.load(this.#work, NATIVE_ID) || undefined;
   }
 
   /** Worker: a guest starts, with this timeout. */

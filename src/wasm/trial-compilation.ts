@@ -18,8 +18,8 @@ const MEMORY_SHARE = 0.5;
 /** Processor time of a trial: the function of 120 KB in our Rust example takes some 0.5 s. Milliseconds. */
 const MAX_PROCESSOR_MS = 4_000;
 
-/** Ends a trial that neither works nor ends: less than the loader gives a compilation. Milliseconds. */
-const TRIAL_TIMEOUT_MS = 15_000;
+/** Ends a trial that gets a thirtieth of a processor: it neither works nor ends. Milliseconds. */
+const TRIAL_TIMEOUT_MS = 30 * MAX_PROCESSOR_MS;
 
 /** The limit that the process exceeded, which it writes before it ends itself. */
 export const Exceeded = { memory: 'memory', time: 'time' } as const;

@@ -34,6 +34,12 @@ export interface ProvidedModule {
 export const STAGES = ['compile', 'start', 'check'] as const;
 export type Stage = (typeof STAGES)[number];
 
+/**
+ * Limit of a compilation with all the time of its definition: a longer one is treated as an attack on the compiler. A module of 77 MB
+ * takes 2 s. Processor time, in milliseconds.
+ */
+export const COMPILE_TIMEOUT_MS = 20_000;
+
 /** Where a load failed. */
 export interface FailedStage {
   readonly stage: Stage;

@@ -5,10 +5,11 @@ import type { Worker } from 'node:worker_threads';
 import { modulesOf } from '../../engine/definition/index.ts';
 import type { PeerAddresses, PeerSource, SourcesConfig, Verification } from '../../modules/index.ts';
 import type { CapabilityConnection } from '../capabilities/capability-connection.ts';
+import { CompileDeadline } from './compile-deadline.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { MemoryBudget } from '../memory-budget.ts';
 import type { LogEntry } from '../../log/index.ts';
-import { WorkerActivity } from '../evaluation-protocol.ts';
+import { monotonicNow, type Running, WorkerActivity } from '../evaluation-protocol.ts';
 import { EvaluationError } from '../errors.ts';
 import {
   loadOwner,
@@ -21,7 +22,7 @@ import {
 } from './load-request.ts';
 import { recordPath } from './loading-record.ts';
 import type { Quarantined } from './quarantine.ts';
-import { startThread } from '../../threads/index.ts';
+import { startThread, threadCpuMs } from '../../threads/index.ts';
 
 /** Interval between checks of the thread. Milliseconds. */
 const WATCHDOG_INTERVAL_MS = 50;
@@ -150,6 +151,7 @@ export class LoaderLane {
   #worker: Worker | undefined;
   #peerAddresses: PeerAddresses = { replicas: [], controllers: [] };
   #activity = new WorkerActivity();
+  readonly #deadline = new CompileDeadline();
   /** How many threads in a row ended without an answer and without a culprit. */
   #deaths = 0;
   #idle: NodeJS.Timeout | undefined;
@@ -319,10 +321,24 @@ export class LoaderLane {
   }
 
   #watch(): void {
+    const cpuMs = this.#cpuMs();
+    this.#deadline.see(this.#activity.current(), cpuMs);
     const overdue = this.#activity.overdue();
-    if (overdue !== undefined && this.#worker !== undefined) {
+    if (overdue !== undefined && this.#worker !== undefined && !this.#isAhead(overdue, cpuMs)) {
       this.#restart(overdue);
     }
+  }
+
+  /** Processor time of the thread; undefined where the system does not tell. Milliseconds. */
+  #cpuMs(): number | undefined {
+    const { nativeThreadId } = this.#activity;
+    return nativeThreadId === undefined ? undefined : threadCpuMs(nativeThreadId);
+  }
+
+  /** Whether a compilation may go on. Not in the quick thread, where others wait: the patient one does it again. */
+  #isAhead(overdue: Running, cpuMs: number | undefined): boolean {
+    const isPatient = this.#patience === 'patient' && STAGES[overdue.member] === 'compile';
+    return isPatient && this.#deadline.isAhead(overdue, cpuMs, monotonicNow());
   }
 
   /** Replaces a thread that is stuck or ended. Reports the load that caused it; all other work starts again. */

@@ -39,6 +39,7 @@ import {
   type DeclaredPolicy,
   type FailedStage,
   loadOwner,
+  COMPILE_TIMEOUT_MS,
   type LoadOutcome,
   type LoadRequest,
   type ParameterTrial,
@@ -71,8 +72,6 @@ const QUICK_CHECK_SECONDS = 0.01;
 const QUICK_TIMEOUT_MS = 1_000;
 /** Limit of a compilation in the quick thread: compiling takes some 150 ms per MiB. Milliseconds. */
 const QUICK_COMPILE_TIMEOUT_MS = 5_000;
-/** Limit of a compilation: a longer one is treated as an attack on the compiler. Milliseconds. */
-const COMPILE_TIMEOUT_MS = 20_000;
 /** Limit of a module's start, on a busy machine too. Its fuel ends sooner, see INIT_FUEL of the sandbox. Milliseconds. */
 const START_TIMEOUT_MS = 5_000;
 /**
@@ -85,6 +84,7 @@ runInBackground(nativeThreadId());
 const start = workerData as LoaderStart;
 const isQuick = start.patience === 'quick';
 const activity = new WorkerActivity(start.activity);
+activity.started(nativeThreadId());
 const capabilities = new CapabilityClient(start.capabilities);
 let { peerAddresses } = start;
 const store = new ModuleStore({
