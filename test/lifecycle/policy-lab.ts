@@ -138,6 +138,8 @@ export interface PolicyLabOptions {
   readonly verification?: Verification;
   /** Memory that policies may hold. Default: a part of the memory limit of the process. */
   readonly policyMemoryBytes?: number;
+  /** Largest module of a policy of the cluster. Default: that of the module store. */
+  readonly maxModuleBytes?: number;
   /** The account that policies read with. Default: the administrator. */
   readonly reader?: UserInfo;
   /** Intervals of reports and of status writes on policies in monitor mode. Milliseconds. */
@@ -185,6 +187,7 @@ export class PolicyLab implements AsyncDisposable {
       ...(options.reader === undefined ? {} : { policyCluster: cluster.as(options.reader) }),
       ...(options.verification === undefined ? {} : { verification: options.verification }),
       ...(options.policyMemoryBytes === undefined ? {} : { policyMemoryBytes: options.policyMemoryBytes }),
+      ...(options.maxModuleBytes === undefined ? {} : { maxModuleBytes: options.maxModuleBytes }),
       ...(options.monitoredReportMs === undefined ? {} : { monitoredReportMs: options.monitoredReportMs }),
       // Namespaced policies may only use modules below this folder.
       modulesUrl: new URL('../../examples/', import.meta.url),

@@ -7,18 +7,25 @@ import { builtFile } from './built-files.ts';
 import { guestFolder } from './compilers.ts';
 import type { CorpusGuest } from './guests.ts';
 
-/** The module with the metadata that the guest's author writes into it. Examples have theirs, which optimizers keep. */
+/**
+ * The module with the metadata that the guest's author writes into it, or as it is when that is refused: `inspect` refuses it as
+ * well. Examples have their metadata, which optimizers keep.
+ */
 export async function annotated(guest: CorpusGuest, module: string): Promise<string> {
   if (guest.folder.startsWith('examples/')) {
     return module;
   }
   const metadata = join(guestFolder(guest.folder), 'metadata.yml');
-  return await builtFile(['annotate', basename(module), guest.name], async (output) => {
-    const { code, stderr } = await portcullis(['annotate', '-m', metadata, '-o', output, module]);
-    if (code !== 0) {
-      throw new Error(stderr);
-    }
-  });
+  try {
+    return await builtFile(['annotate', basename(module), guest.name], async (output) => {
+      const { code, stderr } = await portcullis(['annotate', '-m', metadata, '-o', output, module]);
+      if (code !== 0) {
+        throw new Error(stderr);
+      }
+    });
+  } catch {
+    return module;
+  }
 }
 
 /** What `portcullis inspect` says against the module; undefined when it would be served. */

@@ -1,7 +1,7 @@
 // The compilers of the guests. None is needed to use the product, so each may be missing.
 import { execFile } from 'node:child_process';
-import { cpSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, existsSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { builtFile, folderDigest } from './built-files.ts';
 import { ROOT } from '../../cli/command.ts';
@@ -36,21 +36,31 @@ export const committed: Compiler = (folder) => Promise.resolve({ file: join(gues
 
 const GO_ENVIRONMENT = { GOTOOLCHAIN: 'local', GOFLAGS: '', CGO_ENABLED: '0' };
 
-/** Go, with the flags of published policies: without checks of bounds, symbols and paths. */
+/**
+ * Go, with the flags of published policies: without checks of bounds, symbols and paths. The module is the folder of the guest's
+ * folder; others use the packages of `go`.
+ */
 export const go: Compiler = async (folder) => {
   const version = await versionOf('go', 'version');
   if (version === undefined) {
     return { missing: 'Go is not installed' };
   }
-  const sources = guestFolder('go');
-  const file = await builtFile(['go', version, folder, folderDigest(sources)], async (output, scratch) => {
-    cpSync(sources, scratch, { recursive: true });
-    const options = { cwd: scratch, maxBuffer: MAX_OUTPUT_BYTES, env: { ...process.env, ...GO_ENVIRONMENT } };
+  const module = dirname(folder);
+  const modules = [...new Set(['go', module])];
+  const digests = modules.map((name) => folderDigest(guestFolder(name)));
+  const file = await builtFile(['go', version, folder, ...digests], async (output, scratch) => {
+    for (const name of modules) {
+      cpSync(guestFolder(name), join(scratch, name), { recursive: true });
+    }
+    const cwd = join(scratch, module);
+    const options = { cwd, maxBuffer: MAX_OUTPUT_BYTES, env: { ...process.env, ...GO_ENVIRONMENT } };
     await run('go', ['mod', 'vendor'], options);
     // What a policy does not need of Kubernetes' packages is left out, as published policies do.
-    cpSync(join(scratch, 'trimmed'), join(scratch, 'vendor'), { recursive: true });
+    if (existsSync(join(cwd, 'trimmed'))) {
+      cpSync(join(cwd, 'trimmed'), join(cwd, 'vendor'), { recursive: true });
+    }
     const flags = ['-trimpath', '-buildvcs=false', '-mod=vendor', '-gcflags=all=-B', '-ldflags=-s -w -buildid='];
-    await run('go', ['build', ...flags, '-o', output, `./${folder.slice('go/'.length)}`], {
+    await run('go', ['build', ...flags, '-o', output, `./${basename(folder)}`], {
       ...options,
       env: { ...options.env, GOOS: 'wasip1', GOARCH: 'wasm' },
     });

@@ -10,6 +10,10 @@ export interface CorpusGuest {
   readonly compiler: Compiler;
   /** Whether it is served beside others, in what they leave of the memory. */
   readonly isLarge?: boolean;
+  /** Names of the optimizers. Default: all. */
+  readonly optimizers?: readonly string[];
+  /** What the administrator allows for it, with so many times the memory of the chart. Default: nothing is said. */
+  readonly allowed?: { readonly maxModuleMebibytes: number; readonly memory: number };
 }
 
 export const GUESTS: readonly CorpusGuest[] = [
@@ -17,6 +21,14 @@ export const GUESTS: readonly CorpusGuest[] = [
   { name: 'go-mutation', folder: 'go/mutation', kind: 'Go, WASI', compiler: go },
   { name: 'go-context', folder: 'go/context', kind: 'Go, WASI', compiler: go },
   { name: 'go-cel', folder: 'go/cel', kind: 'Go, WASI', compiler: go, isLarge: true },
+  {
+    name: 'go-kubernetes',
+    folder: 'go-kubernetes/kubernetes',
+    kind: 'Go, WASI',
+    compiler: go,
+    optimizers: ['raw'],
+    allowed: { maxModuleMebibytes: 80, memory: 2 },
+  },
   { name: 'rust', folder: 'examples/pod-privileged', kind: 'Rust, waPC', compiler: committed },
   { name: 'assemblyscript', folder: 'examples/required-labels', kind: 'AssemblyScript, waPC', compiler: committed },
   { name: 'rego', folder: 'examples/host-namespaces', kind: 'Rego, OPA', compiler: committed },

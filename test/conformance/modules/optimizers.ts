@@ -17,12 +17,6 @@ export interface Optimizer {
   readonly flags: readonly string[];
 }
 
-/** The oldest that distributions have. */
-const OLDEST = '108.0.0';
-
-/** With the one that the pipelines of published policies pin, and the newest of the registry. */
-const VERSIONS = [OLDEST, '116.0.0', '132.0.0'] as const;
-
 /**
  * Features that compilers use without being asked. Binaryen 108 encodes newer ones in a way that was never published, which V8
  * refuses.
@@ -35,14 +29,24 @@ const COMMON_FEATURES = [
   'sign-ext',
 ].map((feature) => `--enable-${feature}`);
 
+/**
+ * Versions of Binaryen with the features that their users give: the oldest that distributions have, the one that the pipelines of
+ * published policies pin, and the newest of the registry, which also knows a proposal that V8 does not have.
+ */
+const VERSIONS: Readonly<Record<string, readonly string[]>> = {
+  '108.0.0': COMMON_FEATURES,
+  '116.0.0': ['--all-features'],
+  '132.0.0': ['--all-features', '--disable-compact-imports'],
+};
+
 /** All of them, in the order of the table. */
 export const OPTIMIZERS: readonly Optimizer[] = [
   { name: 'raw', flags: [] },
-  ...VERSIONS.flatMap((binaryen) =>
+  ...Object.entries(VERSIONS).flatMap(([binaryen, features]) =>
     ['O2', 'Oz'].map((level) => ({
       name: `${level}-${binaryen.split('.')[0] ?? ''}`,
       binaryen,
-      flags: [...(binaryen === OLDEST ? COMMON_FEATURES : ['--all-features']), `-${level}`],
+      flags: [...features, `-${level}`],
     })),
   ),
 ];

@@ -41,7 +41,11 @@ export async function rollOut(
     const index = Number(/\d+/.exec(request.url ?? '')?.[0]);
     response.end(readFileSync(modules[index] ?? ''));
   });
-  await using lab = await PolicyLab.start({ policyMemoryBytes: POLICY_MEMORY });
+  const { maxModuleMebibytes, memory: times = 1 } = guest.allowed ?? {};
+  await using lab = await PolicyLab.start({
+    policyMemoryBytes: POLICY_MEMORY * times,
+    ...(maxModuleMebibytes === undefined ? {} : { maxModuleBytes: maxModuleMebibytes * MIB }),
+  });
   const memory: number[] = [];
   try {
     for (const [name, owner] of Object.entries(NAMESPACE_OWNERS)) {

@@ -1,9 +1,9 @@
-// Builds the corpus of modules, and prints what each contains, and what the product makes of it: the table of
-// docs/adr/0028-modules-are-bounded-before-they-are-compiled.md.
+// Builds the corpus of modules, and prints what each contains, and what the product makes of it: the tables of docs/modules.md.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { annotated, failedCases, refusalOf } from './command-line.ts';
+import { type BuildRow, type RolloutRow, writeFigures } from './figures.ts';
 import { type CorpusGuest, GUESTS } from './guests.ts';
 import { moduleFigures } from './module-figures.ts';
 import { type Optimizer, optimized, OPTIMIZERS } from './optimizers.ts';
@@ -19,19 +19,23 @@ interface Build {
   readonly isInvalid: boolean;
 }
 
+const FAILED = 'failed';
 const COLUMNS = ['module', 'optimizer', 'KB', 'functions', 'largest', 'types', 'typed', 'params', 'results', 'locals'];
 const WIDTHS = [16, 10, 9, 11, 9, 7, 7, 8, 9, 8];
 /** Builds of Rust beside which the large guest is served. */
 const NEIGHBOURS = 3;
 
 /**
- * Prints the table for the guests and optimizers that are named. Default: all.
+ * Prints the table for the guests and optimizers that are named. Default: all. `--write` keeps it in docs/modules.md.
  * @returns the exit code
  */
 export async function printModules(args: readonly string[]): Promise<number> {
   const { values, positionals } = parseArgs({
     args: [...args],
-    options: { optimizer: { type: 'string', multiple: true, default: [] } },
+    options: {
+      optimizer: { type: 'string', multiple: true, default: [] },
+      write: { type: 'boolean', default: false },
+    },
     allowPositionals: true,
   });
   const guests = named('guest', GUESTS, positionals);
@@ -39,19 +43,28 @@ export async function printModules(args: readonly string[]): Promise<number> {
   printRow([...COLUMNS, 'result']);
   const failures: string[] = [];
   for (const guest of guests) {
-    const builds = await judgedBuilds(guest, optimizers);
-    failures.push(
-      ...builds.filter(isFailure).map(({ optimizer, problem }) => `${guest.name} ${optimizer.name}: ${problem}`),
-    );
-    const served = builds.filter(({ problem }) => problem === undefined).map(({ file }) => file);
-    if (served.length > 0) {
-      failures.push(...(await printRollout(guest, served)));
+    const builds = await judgedBuilds(guest, optimizers.filter(isFor(guest)));
+    const rollouts = await judgedRollouts(guest, builds);
+    failures.push(...failuresOf(builds, rollouts));
+    if (values.write) {
+      writeFigures({ builds: builds.map(rowOf), rollouts });
     }
   }
   for (const failure of failures) {
     console.log(`failed: ${failure}`);
   }
   return failures.length === 0 ? 0 : 1;
+}
+
+function failuresOf(builds: readonly Build[], rollouts: readonly RolloutRow[]): string[] {
+  return [
+    ...builds.filter(isFailure).map(({ guest, optimizer, problem }) => `${guest.name} ${optimizer.name}: ${problem}`),
+    ...rollouts.filter(({ result }) => result.startsWith(FAILED)).map(({ guest, result }) => `${guest} ${result}`),
+  ];
+}
+
+function isFor({ optimizers }: CorpusGuest): (optimizer: Optimizer) => boolean {
+  return ({ name }) => optimizers?.includes(name) ?? true;
 }
 
 /** Those with the names; all when there are no names. */
@@ -100,30 +113,34 @@ async function* buildsOf(
   }
 }
 
-function printBuild({ guest, optimizer, file, problem, isInvalid }: Build): void {
-  const { bytes, functions, largestFunction, types, typedTypes, parameters, results, locals } = moduleFigures(
-    readFileSync(file),
-  );
-  const figures = [
-    Math.round(bytes / 1000),
-    functions,
-    largestFunction,
-    types,
-    typedTypes,
-    parameters,
-    results,
-    locals,
-  ];
-  const result = problem === undefined ? 'decides' : isInvalid ? 'refused, as by V8' : `refused: ${lastLine(problem)}`;
-  printRow([guest.name, optimizer.name, ...figures.map(String), result]);
+function rowOf({ guest, optimizer, file, problem, isInvalid }: Build): BuildRow {
+  const refused = isInvalid ? 'refused, as by V8' : `refused: ${lastLine(problem ?? '')}`;
+  return {
+    guest: guest.name,
+    optimizer: optimizer.name,
+    figures: moduleFigures(readFileSync(file)),
+    result: problem === undefined ? 'decides' : refused,
+  };
 }
 
-async function printRollout(guest: CorpusGuest, builds: readonly string[]): Promise<string[]> {
-  const { memory, failure } = await rollOut(guest, builds, guest.isLarge === true ? await neighbours() : []);
-  const counted = memory.length === 0 ? 'none' : `${memory.join(', ')} MiB`;
-  const result = failure === undefined ? 'updated and rolled back' : `failed: ${failure}`;
-  console.log(`${guest.name}: ${builds.length} revisions, memory ${counted}: ${result}`);
-  return failure === undefined ? [] : [`${guest.name} on a policy server: ${failure}`];
+function printBuild(build: Build): void {
+  const { guest, optimizer, figures, result } = rowOf(build);
+  const { bytes, functions, largestFunction, types, typedTypes, parameters, results, locals } = figures;
+  const counts = [Math.round(bytes / 1000), functions, largestFunction, types, typedTypes, parameters, results, locals];
+  printRow([guest, optimizer, ...counts.map(String), result]);
+}
+
+/** What became of the builds that decide, as revisions of one policy. None when there are none. */
+async function judgedRollouts(guest: CorpusGuest, builds: readonly Build[]): Promise<RolloutRow[]> {
+  const served = builds.filter(({ problem }) => problem === undefined).map(({ file }) => file);
+  if (served.length === 0) {
+    return [];
+  }
+  const { memory, failure } = await rollOut(guest, served, guest.isLarge === true ? await neighbours() : []);
+  const done = served.length === 1 ? 'served' : 'updated and rolled back';
+  const result = failure === undefined ? done : `${FAILED}: ${failure}`;
+  console.log(`${guest.name}: memory after each revision ${memory.join(', ')} MiB, ${result}`);
+  return [{ guest: guest.name, revisions: served.length, memory, result }];
 }
 
 /** Builds of the Rust guest, each a policy of its own. */
