@@ -206,6 +206,7 @@ export class PolicyServer {
         waiting: () => this.#pool.waiting,
         held: () => this.#pool.held,
         slowOwners: () => this.#pool.slowOwners,
+        endingThreads: () => this.#pool.endingThreads,
         phases: () => this.#policies?.phases() ?? [],
         memory: () => this.#memory,
       },

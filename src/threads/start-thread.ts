@@ -2,6 +2,7 @@ import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
+import { trackThread } from './process-end.ts';
 
 /**
  * Half of the space for new objects of one thread. V8's default would be most of what a small server uses; a review leaves some tens
@@ -19,11 +20,13 @@ export interface ThreadOptions extends Pick<WorkerOptions, 'name' | 'workerData'
 export function startThread(module: URL, { heapMb, ...options }: ThreadOptions): Worker {
   // For the threads that start from now on: the flag that the process was started with stays that of its main thread.
   setFlagsFromString(`--max-semi-space-size=${SEMI_SPACE_MB}`);
-  return new Worker(module, {
+  const thread = new Worker(module, {
     ...options,
     env: threadEnvironment(),
     ...(heapMb === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapMb } }),
   });
+  trackThread(thread);
+  return thread;
 }
 
 /**

@@ -1,6 +1,6 @@
 // `portcullis controller` and `portcullis serve --policy-server` as processes: refused flags, and their cooperation.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -9,7 +9,7 @@ import { CONTROLLER_USER, grantAccess, REPLICA_USER } from '../../src/cli/start/
 import { customResourceDefinition, kubernetesKind, OWN_KINDS } from '../../src/resources/index.ts';
 import { ensureLocalCertificates, type LocalCertificates } from '../../src/control/index.ts';
 import { eventually } from '../cluster/eventually.ts';
-import { portcullis } from './command.ts';
+import { portcullis, ROOT } from './command.ts';
 import { LoggingProcess } from './logging-process.ts';
 
 const CONTROL = ['--control-cert-file', 'c', '--control-key-file', 'k', '--control-ca-file', 'a'];
@@ -104,6 +104,20 @@ describe('the command line of processes in clusters', { concurrency: 2 }, () => 
   }
 });
 
+/** Whether a thread besides the main one has used more processor time than all that it has to do takes. */
+function hasStuckThread({ pid = 0 }: LoggingProcess): boolean {
+  const threads = readdirSync(`/proc/${pid}/task`).filter((thread) => thread !== `${pid}`);
+  return threads.some((thread) => processorSeconds(`/proc/${pid}/task/${thread}/schedstat`) > 4);
+}
+
+function processorSeconds(file: string): number {
+  try {
+    return Number.parseInt(readFileSync(file, 'utf8'), 10) / 1e9;
+  } catch {
+    return 0;
+  }
+}
+
 describe('controller and replica in processes of their own', () => {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-controller-'));
   let cluster: EmbeddedCluster;
@@ -146,7 +160,7 @@ describe('controller and replica in processes of their own', () => {
     'control-ca-file': certificates.caFile,
   });
 
-  function replica(): LoggingProcess {
+  function replica(nodeFlags: readonly string[] = []): LoggingProcess {
     const flags = {
       'policy-server': 'default',
       'replica-name': 'one',
@@ -161,7 +175,7 @@ describe('controller and replica in processes of their own', () => {
       'policies-download-dir': join(folder, 'replica-data'),
       ...control(),
     };
-    return new LoggingProcess(['serve', ...flagged(flags)]);
+    return new LoggingProcess(['serve', ...flagged(flags)], {}, nodeFlags);
   }
 
   function controllerFlags(admission: string, others: object = {}): string[] {
@@ -180,8 +194,8 @@ describe('controller and replica in processes of their own', () => {
     });
   }
 
-  function controller(admission: string, others: object = {}): LoggingProcess {
-    return new LoggingProcess(['controller', ...controllerFlags(admission, others)]);
+  function controller(admission: string, others: object = {}, nodeFlags: readonly string[] = []): LoggingProcess {
+    return new LoggingProcess(['controller', ...controllerFlags(admission, others)], {}, nodeFlags);
   }
 
   it('waits for an unavailable API server, is live meanwhile, and can be stopped', async () => {
@@ -236,5 +250,30 @@ describe('controller and replica in processes of their own', () => {
     assert.equal((lease as { spec?: { holderIdentity?: string } } | undefined)?.spec?.holderIdentity, '');
     serving.signal('SIGTERM');
     assert.equal(await serving.ended(), 0);
+  });
+
+  it('end soon after SIGTERM where a policy keeps their threads in native code', { timeout: 120_000 }, async () => {
+    const stuck = ['--import', join(ROOT, 'test/fixtures/stuck-threads.mjs')];
+    await using serving = replica(stuck);
+    const { admission } = await serving.says('policy server ready');
+    const policy = readFileSync('examples/pinned-images/policy.yaml', 'utf8')
+      .replace('name: pinned-images', 'name: stuck')
+      .replace('variables.unpinned.size() == 0', "object.metadata.name != 'stuck in native code'");
+    const apply = () => portcullis(['apply', '-f', '-'], { env: { KUBECONFIG: join(folder, 'admin') }, stdin: policy });
+    const ends = async (one: LoggingProcess): Promise<void> => {
+      await eventually(async () => assert.ok(hasStuckThread(one)), PATIENCE);
+      one.signal('SIGTERM');
+      await one.says('stopped');
+      assert.equal(await one.ended(), null, 'it ends with its thread');
+    };
+    await using checking = controller(String(admission), {}, stuck);
+    await checking.says('leading');
+    assert.match((await apply()).stderr, /it takes more than 5 s to check/);
+    await ends(checking);
+    await using leading = controller(String(admission));
+    await leading.says('leading');
+    const applied = await apply();
+    assert.equal(applied.code, 0, applied.stderr);
+    await ends(serving);
   });
 });

@@ -12,9 +12,12 @@ export class LoggingProcess implements AsyncDisposable {
   #told = 0;
   #waiting: (() => void) | undefined;
 
-  /** @param args the command, which has the flag `--log-fmt`, and its arguments */
-  constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-    this.#child = spawn(process.execPath, [COMMAND, ...args, '--log-fmt', 'json'], {
+  /**
+   * @param args the command, which has the flag `--log-fmt`, and its arguments
+   * @param nodeFlags of Node itself
+   */
+  constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}, nodeFlags: readonly string[] = []) {
+    this.#child = spawn(process.execPath, [...nodeFlags, COMMAND, ...args, '--log-fmt', 'json'], {
       cwd: ROOT,
       env: { ...ENVIRONMENT, ...env },
     });

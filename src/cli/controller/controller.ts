@@ -13,6 +13,7 @@ import { createLog } from '../../log/index.ts';
 import { connectionOf, controlTlsOf } from '../daemon-flags.ts';
 import { fileProblem, readWholeFileSync } from '../../files/index.ts';
 import { CliError } from '../errors.ts';
+import { endThreads } from '../../threads/index.ts';
 import { stopSignal } from '../signals.ts';
 import { assembleController, type WebhookOptions } from './assemble.ts';
 import {
@@ -65,6 +66,7 @@ async function controller(flags: ControllerFlags): Promise<void> {
   const metrics = new RuntimeMetrics(registry);
   // Stops what already runs when the rest fails to start.
   await using running = new AsyncDisposableStack();
+  running.defer(endThreads);
   let notReady = (): string | undefined => 'the API server has not answered yet';
   const operations = new OperationsServer({
     host: flags.operationsAddr,

@@ -24,6 +24,7 @@ import {
   type VerificationFlags,
 } from '../module/verification-flags.ts';
 import { addReplicaFlags, type ReplicaFlags, replicaOptions } from './replica-flags.ts';
+import { endThreads } from '../../threads/index.ts';
 import { stopSignal } from '../signals.ts';
 
 interface ServeFlags extends LogFlags, ReplicaFlags, SourceFlags, VerificationFlags {
@@ -178,6 +179,7 @@ async function serve(flags: ServeFlags): Promise<void> {
   log.info({ signal: await stopped }, 'stopping');
   await server.stop();
   log.info('stopped');
+  await endThreads();
 }
 
 /** On SIGHUP, files are read again and failed loads are retried at once. */

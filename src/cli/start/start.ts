@@ -11,6 +11,7 @@ import { CliError } from '../errors.ts';
 import { roleNames } from '../install/role-names.ts';
 import { DOCKER_CONFIG_FLAG, DOCKER_CONFIG_HELP, SOURCES_FLAG, SOURCES_HELP } from '../module/source-flags.ts';
 import { TRUST_FLAG, TRUST_HELP, VERIFICATION_FLAG, VERIFICATION_HELP } from '../module/verification-flags.ts';
+import { endThreads } from '../../threads/index.ts';
 import { portNumber } from '../port-flag.ts';
 import { DATA_DIR, openDataFolder } from './data-folder.ts';
 import type { StartFlags } from './start-flags.ts';
@@ -81,4 +82,5 @@ async function start(flags: StartFlags): Promise<void> {
   await (flags.policies === undefined
     ? (await import('./start-with-cluster.ts')).startWithCluster(flags, dataDir, certificates)
     : (await import('./start-with-file.ts')).startWithFile(flags, flags.policies, dataDir, certificates));
+  await endThreads();
 }

@@ -6,7 +6,7 @@ import type { ClusterSource } from '../cluster-objects/cluster-source.ts';
 import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
 import type { LogEntry } from '../../log/index.ts';
 import type { SourcesConfig, TrustRoot } from '../../modules/index.ts';
-import { startThread } from '../../threads/index.ts';
+import { endThread, startThread } from '../../threads/index.ts';
 
 /** Given to the capability thread when it starts. */
 export interface CapabilityStart {
@@ -86,7 +86,9 @@ export class CapabilityService {
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    await this.#worker?.terminate();
+    if (this.#worker !== undefined) {
+      await endThread(this.#worker);
+    }
   }
 
   #awaitFirstRequest(port: MessagePort, memory: Omit<CapabilityConnection, 'port'>): void {

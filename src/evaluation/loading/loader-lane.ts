@@ -22,7 +22,7 @@ import {
 } from './load-request.ts';
 import { recordPath } from './loading-record.ts';
 import type { Quarantined } from './quarantine.ts';
-import { startThread, threadCpuMs } from '../../threads/index.ts';
+import { endThread, startThread, threadCpuMs } from '../../threads/index.ts';
 
 /** Interval between checks of the thread. Milliseconds. */
 const WATCHDOG_INTERVAL_MS = 50;
@@ -220,7 +220,9 @@ export class LoaderLane {
     this.#stopped = true;
     clearInterval(this.#watchdog);
     clearTimeout(this.#idle);
-    await this.#worker?.terminate();
+    if (this.#worker !== undefined) {
+      await endThread(this.#worker);
+    }
     this.#removeRecord();
   }
 

@@ -4,6 +4,7 @@ import type { PolicyMatch } from '../../resources/index.ts';
 import { monotonicNow } from '../evaluation-protocol.ts';
 import type { WorkerThread } from './worker-thread.ts';
 import { tableChange } from '../testing/worker-tables.ts';
+import { EndingThreads } from './ending-threads.ts';
 import { PublishedTable } from './published-table.ts';
 import { ReviewJob } from './review-job.ts';
 import { SlowLane } from './slow-lane.ts';
@@ -175,5 +176,38 @@ describe('the slow lane', () => {
     for (const bucket of ['validating.fail.equivalent.cluster.v1', 'validating.kw.cap.namespaced']) {
       assert.equal(isCountedTogether(bucket), false, bucket);
     }
+  });
+
+  it('counts threads that were ended and still run as held by their owner, until they exit', (context) => {
+    let now = 10_000;
+    context.mock.method(performance, 'now', () => now);
+    const ending = new EndingThreads();
+    const lane = new SlowLane(new PublishedTable(), () => {}, 2, ending);
+    const owner = 'namespace/tenant';
+    assert.equal(mayTake(lane, background, owner), true);
+    ending.add(worker, owner);
+    assert.equal(mayTake(lane, background, owner), false, 'it holds its share of the threads');
+    assert.equal(mayTake(lane, background, 'namespace/other'), true);
+    const request = { seq: 1, route: 'validate', target: 'kw.ap.tenant.a', owner, body: new Uint8Array() } as const;
+    const job = new ReviewJob({ ...request, requestTimeoutMs: 10_000, done: () => {} });
+    lane.park(job);
+    assert.deepEqual(lane.giveUp(), [], 'threads take some milliseconds to end');
+    now += 1_500;
+    assert.deepEqual(lane.giveUp(), [job], 'it waits for nothing');
+    assert.deepEqual(job.timedOut, ['kw.ap.tenant.a']);
+    now += 60_000;
+    lane.keepStuck();
+    assert.equal(lane.owners, 1, 'it stays slow');
+    ending.add(background, 'namespace/other');
+    assert.equal(mayTake(lane, background, 'namespace/third'), true, 'an owner that is not slow');
+    lane.add('kw.cap.slow');
+    assert.equal(
+      mayTake(lane, background, 'kw.cap.slow'),
+      false,
+      'together they hold as many threads as there are workers',
+    );
+    ending.delete(worker);
+    ending.delete(background);
+    assert.equal(mayTake(lane, background, owner), true);
   });
 });

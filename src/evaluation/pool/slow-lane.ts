@@ -3,6 +3,7 @@
 // namespaces run in background workers only. A namespace whose policies are untried holds no more than its share either.
 import { isNamespaceOwner } from '../../engine/definition/index.ts';
 import type { HeldWorker, Running } from '../evaluation-protocol.ts';
+import { EndingThreads } from './ending-threads.ts';
 import type { HeldTimes } from './held-times.ts';
 import { ParkedReviews } from './parked-reviews.ts';
 import type { PublishedTable } from './published-table.ts';
@@ -47,6 +48,7 @@ export class SlowLane {
   readonly #table: PublishedTable;
   readonly #onTimeout: (policy: string) => void;
   readonly #owners = new SlowOwners();
+  readonly #ending: EndingThreads;
   /** Time that long reviews of owners held workers. */
   readonly #held: SpentTimes;
   /** Of that, the time in which their policies did not wait for the host. */
@@ -60,9 +62,11 @@ export class SlowLane {
   /**
    * @param onTimeout called when a policy times out
    * @param size number of workers
+   * @param ending threads that were ended and still run
    */
-  constructor(table: PublishedTable, onTimeout: (policy: string) => void, size: number) {
+  constructor(table: PublishedTable, onTimeout: (policy: string) => void, size: number, ending = new EndingThreads()) {
     this.#table = table;
+    this.#ending = ending;
     this.#onTimeout = onTimeout;
     this.#held = new SpentTimes(shareOfOwner(size) * TIME_SHARE, RESTRICT_MS);
     this.#worked = new SpentTimes(shareOfOwner(size) * TIME_SHARE, MAX_SPENT_MS, spareMs);
@@ -136,11 +140,16 @@ export class SlowLane {
       }
     }
     const slow = workers.filter((worker) => this.holds(worker));
+    const ended = owner === undefined ? 0 : this.#ending.heldBy(owner);
     if (workers.length === 1) {
-      return slow.length === 0;
+      return slow.length === 0 && ended === 0;
     }
     const own = workers.filter((worker) => worker.jobs.length > 0 && this.ownerIn(worker) === owner).length;
-    if (own >= shareOfOwner(workers.length)) {
+    if (own + ended >= shareOfOwner(workers.length)) {
+      return false;
+    }
+    // Several owners together get no more threads than there are workers.
+    if (isSlow && this.#ending.size >= workers.length) {
       return false;
     }
     // Slow owners leave a worker to all others, whose policies may be untried. One that is being replaced does not count.
@@ -247,13 +256,24 @@ export class SlowLane {
     }
   }
 
-  /** Parked reviews whose time is over, with the policies of slow owners marked as timed out. */
+  /** Owners of threads that do not end stay slow until these exit. */
+  keepStuck(): void {
+    for (const owner of this.#ending.stuckOwners()) {
+      this.#owners.add(owner, FULL_SHARE_MS);
+    }
+  }
+
+  /**
+   * Parked reviews whose time is over, and those of owners whose threads do not end, with the policies of slow owners marked as
+   * timed out.
+   */
   giveUp(): readonly ReviewJob[] {
     if (this.#parked.length === 0) {
       return [];
     }
     const now = performance.now();
-    const expired = this.#parked.remove(({ expiresAt }) => expiresAt - LAST_CALL_MS <= now);
+    const stuck = new Set<string | undefined>(this.#ending.stuckOwners());
+    const expired = this.#parked.remove(({ expiresAt, owner }) => expiresAt - LAST_CALL_MS <= now || stuck.has(owner));
     for (const job of expired) {
       // The other policies of a bucket still give their verdicts; timeouts are reported with the answer.
       job.without(job.isNamed ? [job.target] : (this.slowOf(job) ?? []));

@@ -14,6 +14,7 @@ import type { LogEntry } from '../../log/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { FindResult, WatchedChange } from '../watched-objects.ts';
 import type { WorkerThread } from './worker-thread.ts';
+import { EndingThreads } from './ending-threads.ts';
 import { HeldTimes } from './held-times.ts';
 import { PublishedTable } from './published-table.ts';
 import { ReviewDispatch } from './review-dispatch.ts';
@@ -76,6 +77,7 @@ export class WorkerPool {
   readonly #slowLane: SlowLane;
   readonly #usual = new UsualTimes();
   readonly #held = new HeldTimes();
+  readonly #ending = new EndingThreads();
   readonly #dispatch: ReviewDispatch;
   #seq = 0;
   #heldReviews = 0;
@@ -85,7 +87,7 @@ export class WorkerPool {
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
-    this.#slowLane = new SlowLane(this.#table, (policy) => options.onTimeout?.(policy), options.size);
+    this.#slowLane = new SlowLane(this.#table, (policy) => options.onTimeout?.(policy), options.size, this.#ending);
     this.#threads = new WorkerThreads(options, this.#table, {
       received: (worker, message) => this.#receive(worker, message),
       failed: (error) =>
@@ -115,6 +117,11 @@ export class WorkerPool {
   /** Owners of policies that may hold only their share of the workers at the moment, see policyOwner. */
   get slowOwners(): number {
     return this.#slowLane.owners;
+  }
+
+  /** Threads that were ended and still run. */
+  get endingThreads(): number {
+    return this.#ending.size;
   }
 
   /** Whether the table has an entry of that id, loaded or not. */
@@ -310,6 +317,7 @@ export class WorkerPool {
     }
     // After a pause of this thread, workers seem stuck whose answers are read in this turn.
     setImmediate(() => this.#watchHeld());
+    this.#slowLane.keepStuck();
     for (const job of this.#slowLane.giveUp()) {
       this.#dispatch.queue.push(job);
     }
@@ -401,6 +409,7 @@ export class WorkerPool {
   #end(worker: WorkerThread, reason: RestartReason): void {
     if (!worker.isEnding) {
       this.#options.onRestart?.(reason);
+      this.#ending.add(worker, this.#slowLane.ownerIn(worker));
       this.#dispatch.queue.putBack(worker.end());
       this.#threads.replace(worker, reason === 'timeout' || reason === 'held');
     }
@@ -408,6 +417,10 @@ export class WorkerPool {
 
   /** Handles a worker that ended by itself, out of memory or by a fault of ours: its review is tried once more. */
   #exited(worker: WorkerThread): void {
+    if (worker.isEnding) {
+      this.#ending.delete(worker);
+      this.#dispatch.soon();
+    }
     if (worker.isEnding || this.#stopped || this.#threads.lost(worker)) {
       return;
     }

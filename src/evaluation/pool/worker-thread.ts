@@ -12,7 +12,7 @@ import {
 } from '../evaluation-protocol.ts';
 import { ObservationReceiver } from '../worker/observations.ts';
 import type { ReviewJob } from './review-job.ts';
-import { runInBackground, startThread, threadCpuMs } from '../../threads/index.ts';
+import { endThread, runInBackground, startThread, threadCpuMs } from '../../threads/index.ts';
 
 /** JavaScript heap of one worker: tables of thousands of policies need tens of MiB. Guests' memory is bounded elsewhere. */
 const WORKER_HEAP_MB = 512;
@@ -196,6 +196,6 @@ export class WorkerThread {
   }
 
   async terminate(): Promise<void> {
-    await this.#worker.terminate();
+    await endThread(this.#worker);
   }
 }

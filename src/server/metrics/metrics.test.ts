@@ -39,6 +39,7 @@ function create(options: ServerMetricsOptions = {}, phases: readonly (readonly [
     waiting: () => 0,
     held: () => 0,
     slowOwners: () => 0,
+    endingThreads: () => 0,
     phases: () => phases,
     memory: () => new PolicyMemory(memoryBudget(2 ** 30, 2), () => 'team'),
   };

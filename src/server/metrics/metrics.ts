@@ -29,6 +29,7 @@ export interface ServerGauges {
   readonly waiting: () => number;
   readonly held: () => number;
   readonly slowOwners: () => number;
+  readonly endingThreads: () => number;
   readonly phases: () => Iterable<readonly [policy: string, phase: PolicyPhase]>;
   readonly memory: () => Pick<PolicyMemory, 'owners' | 'budget'>;
 }
@@ -184,6 +185,16 @@ export class ServerMetrics {
         registers: [],
         collect() {
           this.set(gauges.slowOwners());
+        },
+      }),
+    );
+    this.#registry.registerMetric(
+      new Gauge({
+        name: 'portcullis_ending_threads',
+        help: 'Evaluation threads that were ended and still run',
+        registers: [],
+        collect() {
+          this.set(gauges.endingThreads());
         },
       }),
     );
