@@ -201,8 +201,13 @@ export class OwnKindsWebhook implements Runnable {
     }
     try {
       this.#budget.takeOfAddress(caller, unitsOfBody(body.length));
-      await this.#turn(caller);
-      return response.destroyed ? undefined : await this.#answer(body, caller);
+      const end = this.#budget.begin(caller);
+      try {
+        await this.#turn(caller);
+        return response.destroyed ? undefined : await this.#answer(body, caller);
+      } finally {
+        end();
+      }
     } finally {
       bytes.giveBack(body.length);
     }

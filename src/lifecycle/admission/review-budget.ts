@@ -13,6 +13,9 @@ const USER_UNITS: TokenBucketOptions = { perSecond: 500, burst: 2_000 };
 const ADDRESS_UNITS: TokenBucketOptions = { perSecond: 32, burst: 256 };
 /** Units of all such addresses together: a fraction of what API servers answer in a second. */
 const ALL_ADDRESSES_UNITS: TokenBucketOptions = { perSecond: 128, burst: 1_024 };
+/** Reviews under way of one such address, and of all: each may take its whole deadline, and its client may be gone. */
+const MAX_PENDING_OF_ADDRESS = 4;
+const MAX_PENDING = 32;
 /** Users and addresses that are remembered. One that is forgotten begins with a full budget. */
 const MAX_SOURCES = 10_000;
 /** Bytes of a review that cost one unit. Most policies are smaller. */
@@ -24,6 +27,9 @@ export class ReviewBudget {
   readonly #users = new SourceBuckets(USER_UNITS);
   readonly #addresses = new SourceBuckets(ADDRESS_UNITS);
   readonly #allAddresses = new TokenBucket(ALL_ADDRESSES_UNITS);
+  /** Reviews under way by address. */
+  readonly #pending = new Map<string, number>();
+  #allPending = 0;
 
   /** @param now milliseconds of a monotonic clock */
   constructor(now: () => number = () => performance.now()) {
@@ -37,7 +43,34 @@ export class ReviewBudget {
   takeOfAddress({ address, isApiServer }: ReviewCaller, units: number): void {
     const now = this.#now();
     if (!isApiServer && !(this.#addresses.take(address, units, now) && this.#allAddresses.take(now, units))) {
-      throw new RequestRefused(429, 'too many reviews from this address; try again later');
+      throw tooMany();
+    }
+  }
+
+  /**
+   * Counts a review of a caller that is no API server, until the returned function is called.
+   * @throws RequestRefused 429
+   */
+  begin({ address, isApiServer }: ReviewCaller): () => void {
+    if (isApiServer) {
+      return () => undefined;
+    }
+    const pending = this.#pending.get(address) ?? 0;
+    if (pending >= MAX_PENDING_OF_ADDRESS || this.#allPending >= MAX_PENDING) {
+      throw tooMany();
+    }
+    this.#pending.set(address, pending + 1);
+    this.#allPending += 1;
+    return () => this.#end(address);
+  }
+
+  #end(address: string): void {
+    const pending = (this.#pending.get(address) ?? 0) - 1;
+    this.#allPending -= 1;
+    if (pending > 0) {
+      this.#pending.set(address, pending);
+    } else {
+      this.#pending.delete(address);
     }
   }
 
@@ -45,6 +78,10 @@ export class ReviewBudget {
   takeOfUser({ isApiServer }: ReviewCaller, username: string, units: number): boolean {
     return !isApiServer || this.#users.take(username, units, this.#now());
   }
+}
+
+function tooMany(): RequestRefused {
+  return new RequestRefused(429, 'too many reviews from this address; try again later');
 }
 
 /** The units that reading a review costs. */

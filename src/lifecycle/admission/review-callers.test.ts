@@ -251,7 +251,15 @@ describe('clients of the webhook for our own kinds', () => {
       const other = await webhook.send(review('alice', policy(spec('secrets'))), from);
       assert.match(other.body, /"allowed":true/);
     }
-    assert.equal((await webhook.send(review('alice', policy(large)))).status, 429);
+  });
+
+  it('have few reviews under way, however long each takes', async () => {
+    await using webhook = await start({ apiServers: undefined });
+    const expression = `[${'1, '.repeat(20_000)}1].size() > 0`;
+    const costly = review('alice', policy({ ...spec('secrets'), matchConditions: [{ name: 'a', expression }] }));
+    const answers = await Promise.all(Array.from({ length: 6 }, () => webhook.send(costly)));
+    assert.deepEqual([...new Set(answers.map(({ status }) => status))].toSorted(), [200, 429]);
+    assert.equal((await webhook.send(review('alice', policy(spec('secrets'))))).status, 200);
   });
 
   it('are known as API servers by the addresses of the Service kubernetes', async () => {
