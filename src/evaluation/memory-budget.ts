@@ -85,5 +85,6 @@ export function codeBytesOf(module: CompiledPolicyModule): number {
     return 0;
   }
   const { rewrittenBytes, codeBytes, functions } = module.compiled.shape;
-  return rewrittenBytes * BYTES_PER_BYTE + codeBytes * BYTES_PER_CODE_BYTE + functions * BYTES_PER_FUNCTION;
+  // The factors are measured, and not whole.
+  return Math.ceil(rewrittenBytes * BYTES_PER_BYTE + codeBytes * BYTES_PER_CODE_BYTE + functions * BYTES_PER_FUNCTION);
 }
