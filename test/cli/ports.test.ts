@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { PORT_LIMITS, type PortLimits } from '../../src/https/index.ts';
 import { ensureLocalCertificates } from '../../src/control/index.ts';
+import { eventually } from '../cluster/eventually.ts';
 import { ROOT } from './command.ts';
 import { LoggingProcess } from './logging-process.ts';
 import { StartedPortcullis } from './started.ts';
@@ -173,6 +174,9 @@ describe('the ports of the product', () => {
   }
 
   async function note(role: string, pid: number | undefined): Promise<void> {
+    const expected = rows.filter((row) => row.roles.includes(role)).length;
+    // Some open after the process is ready.
+    await eventually(async () => assert.ok(listenersOf(pid).length >= expected, `${role}: too few ports`));
     const ports = listenersOf(pid);
     found.set(role, await Promise.all(ports.map(async (port) => ({ port, answers: await answersOf(port) }))));
   }

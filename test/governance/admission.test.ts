@@ -37,6 +37,7 @@ describe('applying governance policies', () => {
       namespace: 'portcullis',
       host: '127.0.0.1',
       port: 0,
+      apiServers: ['127.0.0.1'],
       tls,
       ca: await readFile(tls.caFile, 'utf8'),
       // Writes of the administrator are checked, too.

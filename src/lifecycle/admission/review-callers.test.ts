@@ -258,7 +258,7 @@ describe('clients of the webhook for our own kinds', () => {
     const expression = `[${'1, '.repeat(20_000)}1].size() > 0`;
     const costly = review('alice', policy({ ...spec('secrets'), matchConditions: [{ name: 'a', expression }] }));
     const answers = await Promise.all(Array.from({ length: 6 }, () => webhook.send(costly)));
-    assert.deepEqual([...new Set(answers.map(({ status }) => status))].toSorted(), [200, 429]);
+    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200, 429]));
     assert.equal((await webhook.send(review('alice', policy(spec('secrets'))))).status, 200);
   });
 
