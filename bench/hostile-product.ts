@@ -76,6 +76,11 @@ export class Product implements AsyncDisposable {
     return cpuMs(this.#child?.pid ?? Number.NaN);
   }
 
+  /** Sends it a signal. */
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
   /** A client as a user; default: the administrator. */
   client(user?: string): KubernetesCluster {
     const groups = ['system:authenticated'];
