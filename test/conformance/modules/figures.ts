@@ -20,7 +20,6 @@ export interface BuildRow {
 /** The builds of a guest as revisions of one policy. */
 export interface RolloutRow {
   readonly guest: string;
-  readonly revisions: number;
   /** After each revision. MiB. */
   readonly memory: readonly number[];
   readonly result: string;
@@ -100,7 +99,7 @@ function buildsTable(builds: readonly BuildRow[]): string[] {
 
 function rolloutsTable(rollouts: readonly RolloutRow[]): string[] {
   const rows = rollouts.map(
-    ({ guest, revisions, memory, result }) => `| ${guest} | ${revisions} | ${memory.join(', ')} | ${result} |`,
+    ({ guest, memory, result }) => `| ${guest} | ${memory.length} | ${memory.join(', ')} | ${result} |`,
   );
   return ['| guest | revisions | memory after each, MiB | result |', '|---|---|---|---|', ...rows];
 }

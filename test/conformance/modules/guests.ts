@@ -27,7 +27,7 @@ export const GUESTS: readonly CorpusGuest[] = [
     kind: 'Go, WASI',
     compiler: go,
     optimizers: ['raw'],
-    allowed: { maxModuleMebibytes: 80, memory: 2 },
+    allowed: { maxModuleMebibytes: 80, memory: 3 },
   },
   { name: 'rust', folder: 'examples/pod-privileged', kind: 'Rust, waPC', compiler: committed },
   { name: 'assemblyscript', folder: 'examples/required-labels', kind: 'AssemblyScript, waPC', compiler: committed },

@@ -30,16 +30,27 @@ interface Case {
   readonly expect: { readonly allowed?: boolean; readonly patch?: unknown };
 }
 
-/** Serves one build after the other, then rolls back to the one before the last. */
+/** A custom section: the same code with another digest. */
+const OTHER_VERSION = Uint8Array.of(0, 2, 1, 0x76);
+
+/** Serves one build after the other, then rolls back to the one before the last. A build alone is updated to itself. */
 export async function rollOut(
   guest: CorpusGuest,
   builds: readonly string[],
   neighbours: readonly (readonly [guest: CorpusGuest, build: string])[] = [],
 ): Promise<RolloutResult> {
-  const modules = [...builds, ...neighbours.map(([, build]) => build)];
+  const read =
+    (file: string): (() => Uint8Array) =>
+    () =>
+      readFileSync(file);
+  const versions = builds.map(read);
+  if (builds.length === 1) {
+    versions.push(...builds.map((file) => () => Buffer.concat([readFileSync(file), OTHER_VERSION])));
+  }
+  const modules = [...versions, ...neighbours.map(([, build]) => read(build))];
   await using source = await ModuleServer.start((request, response) => {
     const index = Number(/\d+/.exec(request.url ?? '')?.[0]);
-    response.end(readFileSync(modules[index] ?? ''));
+    response.end(modules[index]?.());
   });
   const { maxModuleMebibytes, memory: times = 1 } = guest.allowed ?? {};
   await using lab = await PolicyLab.start({
@@ -56,23 +67,21 @@ export async function rollOut(
       });
     }
     for (const [index, [other]] of neighbours.entries()) {
-      const url = `${source.origin}/${builds.length + index}.wasm`;
+      const url = `${source.origin}/${versions.length + index}.wasm`;
       await serves(lab, other, manifestOf(other, `neighbour-${index}`, url));
     }
     const policy = manifestOf(guest, guest.name, `${source.origin}/0.wasm`);
     await serves(lab, guest, policy);
     memory.push(await policyMemory(lab));
     const type = kind<Policy>(policy.apiVersion, policy.kind);
-    for (const index of builds.keys().drop(1)) {
+    for (const index of versions.keys().drop(1)) {
       await lab.merge(type, keyOf(policy), { spec: { module: `${source.origin}/${index}.wasm` } });
       await decides(lab, guest, policy);
       memory.push(await policyMemory(lab));
     }
-    if (builds.length > 1) {
-      await lab.merge(type, keyOf(policy), { metadata: { annotations: { [ANNOTATIONS.rollbackTo]: 'previous' } } });
-      await lab.sees(type, keyOf(policy), (now) => now?.metadata.annotations?.[ANNOTATIONS.rollbackTo] === undefined);
-      await decides(lab, guest, policy);
-    }
+    await lab.merge(type, keyOf(policy), { metadata: { annotations: { [ANNOTATIONS.rollbackTo]: 'previous' } } });
+    await lab.sees(type, keyOf(policy), (now) => now?.metadata.annotations?.[ANNOTATIONS.rollbackTo] === undefined);
+    await decides(lab, guest, policy);
     return { memory };
   } catch (error) {
     return { memory, failure: error instanceof Error ? error.message : String(error) };

@@ -137,10 +137,9 @@ async function judgedRollouts(guest: CorpusGuest, builds: readonly Build[]): Pro
     return [];
   }
   const { memory, failure } = await rollOut(guest, served, guest.isLarge === true ? await neighbours() : []);
-  const done = served.length === 1 ? 'served' : 'updated and rolled back';
-  const result = failure === undefined ? done : `${FAILED}: ${failure}`;
+  const result = failure === undefined ? 'updated and rolled back' : `${FAILED}: ${failure}`;
   console.log(`${guest.name}: memory after each revision ${memory.join(', ')} MiB, ${result}`);
-  return [{ guest: guest.name, revisions: served.length, memory, result }];
+  return [{ guest: guest.name, memory, result }];
 }
 
 /** Builds of the Rust guest, each a policy of its own. */
