@@ -100,6 +100,19 @@ const pattern = (length: number, salt: number): string => `(a|b${salt}|[c-x]+y*)
 
 const matches = (length: number, salt: number): string => `object.metadata.name.matches('${pattern(length, salt)}')`;
 
+/** A text, and one that is nearly a part of it at each position. Together below the limit of a config map. */
+const NEARLY = { text: 'a'.repeat(500_000), part: `${'a'.repeat(100_000)}b${'a'.repeat(100_000)}` };
+
+/** Has each expression on `object.data.text` evaluated, again and again. */
+const askExpressions =
+  (name: string, data: Readonly<Record<string, string>>, calls: readonly string[]) =>
+  async ({ tenant, signal }: Attacked): Promise<void> => {
+    await inTurns([...calls.entries()], AT_ONCE, ([index, call]) =>
+      tenant.apply(`${name}-${index}`, validations(`object.data.text.${call}`)),
+    );
+    await repeat(signal, OWN_REQUESTS, () => tenant.ask({ text: 'a', ...data }));
+  };
+
 /** Calls of `all` in each other. */
 const nested = (depth: number): string =>
   numbers(depth).reduceRight((inner, level) => `[1].all(v${level}, ${inner})`, 'true');
@@ -241,6 +254,34 @@ export const ATTACKS: readonly Attack[] = [
     name: 'nesting',
     what: '3,000 nested all(), again and again',
     run: applyAgain(validations(nested(3_000))),
+  },
+  {
+    name: 'search',
+    what: `${OWN_REQUESTS} requests at once to searches of a text that nearly matches`,
+    run: askExpressions('search', NEARLY, [
+      'contains(object.data.part)',
+      'indexOf(object.data.part) >= 0',
+      'lastIndexOf(object.data.part) >= 0',
+      'split(object.data.part).size() > 1',
+      "replace(object.data.part, 'x') != ''",
+    ]),
+  },
+  {
+    name: 'dates',
+    what: `${OWN_REQUESTS} requests at once to loops of dates in time zones`,
+    run: askExpressions('dates', {}, [
+      'size() >= 0 && lists.range(20000).all(day, timestamp(day * 86400).getHours("Europe/Berlin") >= 0)',
+      'size() >= 0 && lists.range(20000).all(day, string(timestamp(day * 86400)) != "")',
+    ]),
+  },
+  {
+    name: 'results',
+    what: `${OWN_REQUESTS} requests at once to loops of functions with long results`,
+    run: askExpressions('results', NEARLY, [
+      "split('').size() >= 0 && lists.range(10000).all(i, object.data.text.split('').size() > 0)",
+      'size() >= 0 && lists.range(1000).all(i, [lists.range(10000), lists.range(10000)].flatten().size() > 0)',
+      "size() >= 0 && lists.range(10000).all(i, object.data.text.replace('a', 'bb') != '')",
+    ]),
   },
   {
     name: 'loop',

@@ -92,6 +92,22 @@ describe('an environment', () => {
     }
   });
 
+  it('charges for calls that fail after much work, which a loop goes on after', { timeout: 60_000 }, () => {
+    const object = { list: Array.from({ length: 5000 }, () => 'a'.repeat(300)) };
+    const environment = createEnvironment({ variables });
+    for (const call of [
+      "'%s'.format([object.list]) == ''",
+      "object.list.join('').findAll('').size() < 0",
+      'lists.range(1001).map(z, lists.range(1000)).flatten().size() < 0',
+    ]) {
+      const run = (): unknown =>
+        environment
+          .compile(`object.list.exists(x, object.list.exists(y, ${call}))`)
+          .evaluate({ object }, { budget: Number.MAX_SAFE_INTEGER });
+      assert.match(errorOf(run).message, /work limit exceeded/, call);
+    }
+  });
+
   it('charges for comparing texts in lists before it compares them', { timeout: 60_000 }, () => {
     const object = { a: `${'a'.repeat(1_500_000)}x`, b: `${'a'.repeat(1_500_000)}y` };
     const environment = createEnvironment({ variables });

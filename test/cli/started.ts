@@ -22,12 +22,21 @@ export class StartedPortcullis implements AsyncDisposable {
   /** The parent of the data folder and the home. */
   readonly folder: string;
   readonly #args: readonly string[];
+  readonly #nodeFlags: readonly string[];
   #child: ChildProcess | undefined;
   #output = '';
 
-  private constructor(args: readonly string[]) {
+  private constructor(args: readonly string[], nodeFlags: readonly string[] = []) {
     this.folder = mkdtempSync(join(tmpdir(), 'portcullis-start-'));
     this.#args = args;
+    this.#nodeFlags = nodeFlags;
+  }
+
+  /** {@link start} with flags of Node itself. */
+  static async startWithNode(nodeFlags: readonly string[]): Promise<StartedPortcullis> {
+    const started = new StartedPortcullis([], nodeFlags);
+    await started.begin();
+    return started;
   }
 
   /** Starts it and waits for its greeting. */
@@ -62,7 +71,8 @@ export class StartedPortcullis implements AsyncDisposable {
   async begin(): Promise<void> {
     this.#output = '';
     const ports = ['--port', '0', '--operations-port', '0', '--cluster-port', '0'];
-    const child = spawn(process.execPath, [COMMAND, 'start', ...ports, '--data-dir', this.dataDir, ...this.#args], {
+    const args = [...this.#nodeFlags, COMMAND, 'start', ...ports, '--data-dir', this.dataDir, ...this.#args];
+    const child = spawn(process.execPath, args, {
       cwd: ROOT,
       env: { ...ENVIRONMENT, HOME: this.home },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -53,12 +53,20 @@ function estimateSlice(sizes: CallSizes) {
   return listEstimate(exactly(length < 0 ? Infinity : length), 1);
 }
 
-const FLATTEN: Pick<Overload, 'cost' | 'costById' | 'estimate' | 'isUnguarded'> = {
+const FLATTEN: Pick<Overload, 'cost' | 'costById' | 'estimate' | 'isUnguarded' | 'work'> = {
+  work: flattenWork,
   cost: (args) => listCost(sizeOfArgument(args, 0), args.length === 2 ? Number(args[1]) : 1),
   costById: true,
   isUnguarded: true,
   estimate: (sizes) => listEstimate(rangeOf(sizes, 0), sizes.args.length === 2 ? literalSize(sizes, 1, Infinity) : 1),
 };
+
+const TOO_MANY = `flatten: too many elements: expected at most ${MAX_LIST_LENGTH}`;
+
+/** Elements that are visited before a call fails. What it returns is charged for otherwise. */
+function flattenWork(_args: readonly CelValue[], result: CelResult): number {
+  return result instanceof EvaluationFailure && result.message === TOO_MANY ? MAX_LIST_LENGTH : 0;
+}
 
 const KEYED_SORT: FunctionDeclaration = {
   name: '@sortByAssociatedKeys',
@@ -174,7 +182,7 @@ function flattenTo(list: List, depth: Int): CelResult {
   for (let steps = 0; pending.length > 0; steps++) {
     const top = pending.at(-1);
     if (top === undefined || steps > 2 * MAX_LIST_LENGTH) {
-      return fail(`flatten: too many elements: expected at most ${MAX_LIST_LENGTH}`);
+      return fail(TOO_MANY);
     }
     const element = top.list[top.next++];
     if (element === undefined) {

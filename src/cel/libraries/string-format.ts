@@ -155,6 +155,16 @@ export function formatText(dialect: FormatDialect, format: string, args: readonl
 }
 
 const TOO_LONG = `format: the result is too long: expected at most ${MAX_FORMATTED_LENGTH} characters`;
+/** Characters that are printed in the time of a unit of work: values are quoted, and keys sorted. */
+const CHARACTERS_PER_WORK = 2;
+
+/** Work of a call, also of one that fails after all that it may print. */
+export function formatWork(_args: readonly CelValue[], result: CelResult): number {
+  const isTooLong = result instanceof EvaluationFailure && result.message === TOO_LONG;
+  const printed = typeof result === 'string' ? result.length : isTooLong ? MAX_FORMATTED_LENGTH : 0;
+  return printed / CHARACTERS_PER_WORK;
+}
+
 const TOO_DEEP = `values are nested too deep: expected at most ${MAX_DEPTH} levels`;
 
 /** The error for a value that cannot be formatted; undefined on success. */

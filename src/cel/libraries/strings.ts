@@ -5,7 +5,7 @@ import type { CelValue } from '../value.ts';
 import { rangeOf, scan, sizeOfResult, TRAVERSAL } from './costs.ts';
 import { describe, global, member } from './declare.ts';
 import { elementSizes, SEARCH } from './list-costs.ts';
-import { formatText } from './string-format.ts';
+import { formatText, formatWork } from './string-format.ts';
 import type { FormatDialect } from './string-format.ts';
 import {
   charAt,
@@ -184,6 +184,7 @@ function formatFunctions(dialect: FormatDialect): readonly FunctionDeclaration[]
         member('string_format', [STRING, listOf(DYN)], STRING, format, {
           ...scan(),
           costById: true,
+          work: formatWork,
         }),
       ],
     ),
