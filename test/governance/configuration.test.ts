@@ -331,6 +331,55 @@ describe('the templates of a ConfigurationPolicy', () => {
     assert.equal(written.metadata.annotations?.['key'], hostile);
   });
 
+  const KEY = '{{ fromSecret "default" "source" "key" | base64dec }}';
+  const raw = (lines: string, definition: string): string =>
+    `- complianceType: musthave\n${lines}  objectDefinition: ${definition}\n`;
+  const NAMED = '{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}}';
+  for (const [where, templates] of Object.entries({
+    'a kind': raw('', `{apiVersion: v1, kind: ${KEY}, metadata: {name: a}}`),
+    'an API version': raw('', `{apiVersion: apps/${KEY}, kind: Deployment, metadata: {name: a}}`),
+    'an API group': raw('', `{apiVersion: ${KEY}/v1, kind: Deployment, metadata: {name: a}}`),
+    'a kind that a skipped template names': raw(
+      '',
+      `{apiVersion: v1, kind: ${KEY}, metadata: {name: a, labels: {a: skipObject}}}`,
+    ),
+    'the operator of a selector': raw(
+      `  objectSelector: {matchExpressions: [{key: a, operator: ${KEY}, values: [b]}]}\n`,
+      '{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default}}',
+    ),
+    'the key of a selector': raw(
+      `  objectSelector: {matchExpressions: [{key: "-${KEY}", operator: Exists}]}\n`,
+      '{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default}}',
+    ),
+    'the value of a label of a selector': raw(
+      `  objectSelector: {matchLabels: {a: "-${KEY}"}}\n`,
+      '{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default}}',
+    ),
+    'a compliance type': raw('', NAMED).replace('musthave', KEY),
+    'a list that cannot be merged': raw('', `{apiVersion: v1, kind: ConfigMap, metadata: ["${KEY}"]}`),
+    'a text of fail': raw('', `{apiVersion: v1, kind: {{ fail (fromSecret "default" "source" "key" | base64dec) }}}`),
+  })) {
+    it(`report nothing of a Secret that was read into ${where} of object-templates-raw`, async () => {
+      await using lab = await startLab();
+      const data = { key: Buffer.from('hunter2').toString('base64') };
+      await lab.apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'source', namespace: 'default' }, data });
+      await lab.apply(policy(templates));
+      const seen = await lab.sees(POLICY, (now) => newest(now)?.includes('redacted') === true);
+      assert.doesNotMatch(JSON.stringify(seen.status), /hunter2/);
+      assert.doesNotMatch(JSON.stringify(await lab.list('Event', 'events.k8s.io/v1')), /hunter2/);
+    });
+  }
+
+  it('report nothing of the Secret that a template of a Secret reads as its own object', async () => {
+    await using lab = await startLab();
+    const data = { key: Buffer.from('hunter2').toString('base64') };
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'source', namespace: 'default' } };
+    await lab.apply({ ...secret, data });
+    await lab.apply(policy([template({ ...secret, type: '{{ fail (.Object.data.key | base64dec) }}' })]));
+    const seen = await lab.sees(POLICY, (now) => newest(now)?.includes('redacted') === true);
+    assert.doesNotMatch(JSON.stringify(seen.status), /hunter2/);
+  });
+
   it('insert values of Secrets that API servers refuse: their messages are not reported', async () => {
     await using lab = await startLab();
     const data = { key: Buffer.from('no label: hunter2').toString('base64') };

@@ -55,6 +55,8 @@ export interface ObjectScope {
   readonly namespaceSelector?: NamespaceSelector;
   /** The controller's setting. Default: IfMatch. */
   readonly terminatingInclusion?: TerminatingInclusion;
+  /** Whether all fields of the templates were made from Secrets: messages have nothing of them but names of objects. */
+  readonly isSensitive?: boolean;
   /** Absent: definitions have no template functions. */
   readonly resolve?: DefinitionResolver;
   /** Whether the evaluation has used up its time. Default: never. */
@@ -81,6 +83,9 @@ export type DesiredObjects =
   | { readonly type: 'objects'; readonly resource: ResourceType; readonly objects: readonly DesiredObject[] }
   | { readonly type: 'result'; readonly resource: string; readonly result: ObjectResult };
 
+/** In place of a reason that may quote what a template read in a Secret. */
+export const REDACTED_REASON = 'the reason is redacted, because the template reads Secrets';
+
 /** Determines the objects of the template at an index. */
 export function desiredObjects(
   template: ObjectTemplate,
@@ -92,7 +97,8 @@ export function desiredObjects(
     return new TemplateObjects(template, index, scope, source).determine();
   } catch (error) {
     if (error instanceof TemplateFailure) {
-      return { type: 'result', resource: '', result: templateResult(false, error.code, error.message) };
+      const message = scope.isSensitive === true ? REDACTED_REASON : error.message;
+      return { type: 'result', resource: '', result: templateResult(false, error.code, message) };
     }
     throw error;
   }
@@ -354,7 +360,8 @@ class TemplateObjects {
     const how = isSkipped
       ? 'skipped by the `skipObject` template function'
       : `matched from the ${this.#template.objectSelector === undefined ? 'objectDefinition metadata' : 'policy objectSelector'}`;
-    return `${isSkipped ? 'All' : 'No'} objects of kind ${this.#kind} were ${how}`;
+    const kind = this.#scope.isSensitive === true ? '' : ` of kind ${this.#kind}`;
+    return `${isSkipped ? 'All' : 'No'} objects${kind} were ${how}`;
   }
 
   #namespaced(): string {

@@ -9,6 +9,7 @@ import {
   EVALUATION_TOO_LONG,
   isNarrowed,
   MAX_POLICY_OBJECTS,
+  REDACTED_REASON,
   templateResult,
 } from './desired-objects.ts';
 import type { DesiredObject, ObjectDefinition, ObjectScope } from './desired-objects.ts';
@@ -149,6 +150,11 @@ class ObjectPlanner {
     }
   }
 
+  /** A message about values of the template. */
+  #shown(message: string): string {
+    return this.#desired.isSensitive ? REDACTED_REASON : message;
+  }
+
   #failed(reason: string, message: string): ObjectPlan {
     return failed({ ...this.#plan, verdict: 'failed', history: [] }, reason, message);
   }
@@ -200,7 +206,11 @@ class ObjectPlanner {
     const mismatch = objectResult(plan, false, REASONS.mismatch);
     const comparison = compareObject(this.#desired.definition, live, optionsOf(this.#template));
     if (comparison.type === 'failed') {
-      return failed({ ...plan, verdict: 'failed', history: [mismatch] }, REASONS.updateFailed, comparison.message);
+      return failed(
+        { ...plan, verdict: 'failed', history: [mismatch] },
+        REASONS.updateFailed,
+        this.#shown(comparison.message),
+      );
     }
     const { matches, statusMatches, isDoubtful, mismatches, merged } = comparison;
     const facts = { ...plan, statusMatches, mismatches };
@@ -248,7 +258,7 @@ class ObjectPlanner {
     const comparison = compareObject(this.#desired.definition, live, options);
     if (comparison.type === 'failed' && comparison.code !== 'incomparable') {
       // Not known to differ, which must not count as absent.
-      throw new ObjectUnknown(comparison.message);
+      throw new ObjectUnknown(this.#shown(comparison.message));
     }
     return comparison.type === 'compared' && comparison.matches && comparison.statusMatches;
   }

@@ -239,14 +239,19 @@ export class ObjectWriter {
   }
 }
 
-/** Codes of errors about the values of an object, whose messages quote them. */
-const VALUE_CODES: ReadonlySet<number> = new Set([400, 422]);
+/**
+ * Answers that name the resource, the object and the user only: that of RBAC, and that something is not there. All others may
+ * quote values: webhooks choose the code and the text.
+ */
+const ANSWERS_OF_NAMES =
+  /^\S+ (?:"[^"\s]*" )?(?:not found$|is forbidden: User "[^"\s]*" cannot [a-z]+ resource "[^"\s]*")/;
 
 /** The message of an API server, without values of Secrets. */
 function answerText(error: ApiError, { settings }: ObjectPlan): string {
-  return settings.isSensitive && VALUE_CODES.has(error.code)
+  const text = errorText(error);
+  return settings.isSensitive && !ANSWERS_OF_NAMES.test(text)
     ? `${error.reason}: the message is redacted, because the template reads Secrets`
-    : errorText(error);
+    : text;
 }
 
 /** Why an object that is already being deleted is not deleted again. */

@@ -56,7 +56,7 @@ export function resolvedPolicy(
       isOverdue: () => time.isOverdue(),
       ...(namespaceSelector === undefined ? {} : { namespaceSelector }),
       ...(isLiteral || raw !== undefined ? {} : { resolve: definitionResolver(objects, time) }),
-      ...(resolved.isSensitive === true ? { resolve: SENSITIVE } : {}),
+      ...(resolved.isSensitive === true ? { resolve: SENSITIVE, isSensitive: true } : {}),
     },
   };
 }
@@ -69,6 +69,8 @@ function definitionResolver(objects: EvaluationObjects, time: EvaluationTime): D
     const result = time.render(() =>
       resolveTemplates(objectDefinition, { objects: objects.templates, context: variables(context) }),
     );
+    const usedSensitive =
+      result.state !== 'exceeded' && (result.usedSensitive || mayReadItself(objectDefinition, context));
     switch (result.state) {
       case 'exceeded':
         return { type: 'failed', message: result.message };
@@ -77,15 +79,21 @@ function definitionResolver(objects: EvaluationObjects, time: EvaluationTime): D
       case 'skipped':
         return { type: 'skipped' };
       case 'failed':
-        return { type: 'failed', message: failureText(result) };
+        return { type: 'failed', message: failureText({ ...result, usedSensitive }) };
       case 'resolved':
         return isJsonObject(result.value)
-          ? { type: 'resolved', definition: result.value, isSensitive: result.usedSensitive }
+          ? { type: 'resolved', definition: result.value, isSensitive: usedSensitive }
           : { type: 'failed', message: 'the object definition is no object after template resolution' };
       default:
         return result satisfies never;
     }
   };
+}
+
+/** Whether the template of a Secret may read the Secret itself, by the variable `.Object`. */
+function mayReadItself(definition: JsonObject, { live }: DefinitionContext): boolean {
+  const isSecret = textOf(own(definition, 'kind')).trim() === 'Secret';
+  return isSecret && live() !== undefined && JSON.stringify(definition).includes('Object');
 }
 
 /** Those that the place of the object gives a value; `.Object` is empty while the object does not exist. */
