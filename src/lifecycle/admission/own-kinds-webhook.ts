@@ -274,9 +274,8 @@ export class OwnKindsWebhook implements Runnable {
 
   /** Handles unexpected errors, such as a stack overflow by a deeply nested object. */
   #failed(error: unknown): RequestRefused {
-    const text = errorText(error);
-    this.#log.error({ error: text }, 'review failed');
-    return new RequestRefused(500, `the object could not be checked: ${text}`);
+    this.#log.error({ error: errorText(error) }, 'review failed');
+    return new RequestRefused(500, 'the object could not be checked: the log of the controller says why');
   }
 }
 

@@ -11,6 +11,7 @@ import { ApiError, type Cluster, SUBJECT_ACCESS_REVIEWS } from '../../cluster/in
 import { ensureLocalCertificates, type LocalCertificates } from '../../control/index.ts';
 import {
   ADMISSION_POLICIES,
+  ANNOTATIONS,
   customResourceDefinition,
   type JsonObject,
   knownKind,
@@ -91,6 +92,7 @@ describe('clients of the webhook for our own kinds', () => {
     const controller = cluster.as({ username: CONTROLLER, groups });
     const counting: Cluster = Object.assign(Object.create(controller) as Cluster, {
       get: controller.get.bind(controller),
+      list: controller.list.bind(controller),
       update: controller.update.bind(controller),
       create: (...args: Parameters<Cluster['create']>) => {
         accessReviews += args[0] === (SUBJECT_ACCESS_REVIEWS as unknown) ? 1 : 0;
@@ -224,6 +226,14 @@ describe('clients of the webhook for our own kinds', () => {
     // create and update, of secrets and pods
     assert.equal(accessReviews, 4);
     assert.match(body, /user \\"alice\\" may not create, update pods/);
+    accessReviews = 0;
+    const metadata = { ...policy({}).metadata, annotations: { [ANNOTATIONS.rollbackTo]: '1' } };
+    const sent = review('alice', { ...policy(spec('secrets')), metadata }) as { request: object };
+    const request = { ...sent.request, operation: 'UPDATE', oldObject: policy(spec('pods')) };
+    const restored = await webhook.send({ request }, API_SERVER);
+    assert.match(restored.body, /"allowed":true/);
+    // get of secrets, for the spec, and for the revision that the annotation restores
+    assert.equal(accessReviews, 1);
   });
 
   it('have a budget each, and leave API servers theirs', async () => {
