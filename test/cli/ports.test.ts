@@ -22,6 +22,8 @@ const LISTENING = '0A';
 const PATHS = ['/', '/livez', '/metrics'];
 /** Larger than every limit of bodies. */
 const HUGE_BYTES = 1024 ** 3;
+/** A port that does not answer is not in the table. Milliseconds. */
+const NO_ANSWER_MS = 15_000;
 /** Connections beyond the limit. */
 const MORE = 200;
 
@@ -127,6 +129,10 @@ function ask({ port, isSecure, path = '/', contentLength }: Asked): Promise<stri
     sent.destroy();
   });
   sent.on('error', ({ code = '' }: NodeJS.ErrnoException) => resolve(code));
+  sent.setTimeout(NO_ANSWER_MS, () => {
+    resolve('no answer');
+    sent.destroy();
+  });
   if (contentLength === undefined) {
     sent.end();
   } else {
