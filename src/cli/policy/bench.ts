@@ -73,8 +73,8 @@ export function benchCommand(): Command {
       'after',
       `
 An evaluation is all that a server's worker does for a request: it parses the review, calls the policy and writes the
-answer. Some are made to warm up before any is counted. Where the instance of the module is restored after each evaluation, the
-same is measured with a new instance for each.
+answer. Some are made to warm up before any is counted. Where the instance of the module is restored after each
+evaluation, the same is measured with a new instance for each.
 
 Examples:
   portcullis bench policy.wasm -r request.json -s settings.yml
