@@ -1,5 +1,6 @@
 // Workflow commands by which GitHub Actions shows problems beside the lines of a pull request:
 // https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands
+import { inertText } from '../../values/index.ts';
 import type { Problem } from './problem.ts';
 
 /** A command for each problem, errors first: GitHub shows only the first ones of a step. */
@@ -19,9 +20,9 @@ function commandOf({ rule, level, message, subject, place }: Problem): string {
   return `::${level} ${text.join(',')}::${escapeData(message)}`;
 }
 
-/** Escapes what would end the command, so that a message cannot contain another command. */
+/** Escapes what would end the command, so that a message cannot contain another command, and controls of the terminals of logs. */
 function escapeData(text: string): string {
-  return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+  return inertText(text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A'));
 }
 
 function escapeProperty(text: string): string {

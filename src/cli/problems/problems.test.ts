@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { githubAnnotations } from './github-annotations.ts';
 import type { Problem } from './problem.ts';
+import { escapeText } from '../junit-xml.ts';
 import { sarifText } from './sarif.ts';
 
 const RULES = [
@@ -85,5 +86,22 @@ describe('problems as annotations of GitHub Actions', () => {
       '::error file=my policies/a%3Ab.yaml,line=7,title=EndPort of shop/a%2Cb::allows 100%25,%0Anot: more\n' +
         '::warning title=SCTP of shop/a::it is unknown\n',
     );
+  });
+});
+
+describe('a text that controls a terminal or the direction of text', () => {
+  const hostile = 'a\u001B[2J\u009B2J\u202Eb\u2066c\u007F';
+  const controls = /(?!\n)[\p{Cc}\p{Bidi_Control}]/u;
+  const problem: Problem = { ...ERROR, message: hostile, subject: hostile };
+
+  it('is the same in SARIF for programs, and inert for people', () => {
+    const text = sarifText([problem], RULES);
+    assert.doesNotMatch(text, controls);
+    assert.equal((JSON.parse(text) as SarifLog).runs[0]?.results[0]?.message.text, hostile);
+  });
+
+  it('is inert in annotations of GitHub and in JUnit XML', () => {
+    assert.doesNotMatch(githubAnnotations([problem]), controls);
+    assert.doesNotMatch(escapeText(hostile), controls);
   });
 });

@@ -1,4 +1,5 @@
 // SARIF 2.1.0, which code scanning services read: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+import { dataText } from '../output.ts';
 import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { PRODUCT_VERSION } from '../../modules/index.ts';
@@ -19,7 +20,7 @@ export function sarifText(problems: readonly Problem[], rules: readonly ProblemR
     version: '2.1.0',
     runs: [{ tool: { driver }, columnKind: 'utf16CodeUnits', results }],
   };
-  return `${JSON.stringify(log, undefined, 2)}\n`;
+  return dataText(log, 'json', { pretty: true });
 }
 
 function resultOf({ rule, level, message, subject, place }: Problem, rules: readonly ProblemRule[]): object {
