@@ -74,7 +74,7 @@ const BODIES = [
   'x in object.texts',
   'object.map == object.map',
   "'%s %s'.format([object.map, object.texts]) == x",
-  '[[x], [y], object.texts].flatten().size() > 0',
+  '[dyn([x]), dyn([y]), dyn(object.texts)].flatten().size() > 0',
   'object.texts.map(z, z + x).size() > 0',
   'x < y',
   'string(bytes(x)) == y',
