@@ -3,6 +3,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, it } from 'node:test';
 
+/** Far more than a thread needs from one statement to the next. Milliseconds. */
+const BEGIN_MS = 1_000;
+
 /** A process with a thread that searches for hours in native code, and ends it. */
 const PROCESS = `
   const { startThread, endThreads } = await import('${new URL('./index.ts', import.meta.url).href}');
@@ -15,6 +18,8 @@ const PROCESS = `
   const thread = startThread(new URL('data:text/javascript,' + encodeURIComponent(
     'import { createRequire } from "node:module"; const require = createRequire("/"); ' + search)), { name: 'search' });
   thread.once('message', async () => {
+    // The thread posts before it searches, and until then it can be ended.
+    await new Promise((resolve) => setTimeout(resolve, ${BEGIN_MS}));
     console.log('ends');
     await endThreads();
     console.log('never');

@@ -109,13 +109,7 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
       typeChecks,
       tenantCapabilities: (server: string) => (server === 'granting' ? ['kubernetes/can_i'] : []),
     };
-    const webhook = new OwnKindsWebhook({
-      ...options,
-      host: '127.0.0.1',
-      port: 0,
-      tls: certificates,
-      apiServers: ['127.0.0.1'],
-    });
+    const webhook = new OwnKindsWebhook({ ...options, host: '127.0.0.1', port: 0, tls: certificates });
     const aborting = new AbortController();
     const running = [webhook.registration, caches, typeChecks, webhook].map((runnable) =>
       runnable.start(aborting.signal),

@@ -79,8 +79,7 @@ describe('a tenant who writes policies', { skip: skipWithoutCluster() }, () => {
 
   before(async () => {
     lab = await InstallLab.start();
-    // kube-apiserver has no endpoint of the Service kubernetes on loopback.
-    await lab.install({ ...VALUES, apiServers: ['127.0.0.1'] });
+    await lab.install(VALUES);
     await lab.running();
     await lab.cluster.createNamespace(SHOP);
     await bind('jane', 'edit');

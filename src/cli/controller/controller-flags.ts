@@ -137,7 +137,7 @@ export function controllerCommandWithFlags(): Command {
     )
     .option(
       '--webhook-api-servers <addresses>',
-      'addresses and networks that API servers call from; other clients are refused (default: those of the Service kubernetes are told more than others)',
+      'addresses and networks that API servers call from; other clients are refused (default: those of the Service kubernetes, and proven ones, are told more than others)',
       apiServerAddresses,
       [],
     )

@@ -147,7 +147,7 @@ export function valuesDeclaration(version: string): ValueSection {
       { pattern: '^([0-9.]+|[0-9A-Fa-f:]+)$' },
     ),
     apiServers: texts(
-      'Addresses and networks (CIDR) that API servers call webhooks of the controller from: other clients are refused. Empty: clients that are not the endpoints of the Service kubernetes are told less of why a policy is refused.',
+      'Addresses and networks (CIDR) that API servers call webhooks of the controller from: other clients are refused. Empty: clients that are not known as API servers are told less of why a policy is refused.',
       [],
     ),
     controller: section('The controller.', {

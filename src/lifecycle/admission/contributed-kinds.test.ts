@@ -61,7 +61,9 @@ describe('kinds of other controllers', () => {
 
   it('have a webhook that fails open', () => {
     const target = { url: 'https://127.0.0.1:1', ca: '' };
-    const [, , webhook, ...others] = ownKindsConfiguration(target, CONTROLLER, [contributed]).webhooks ?? [];
+    const { webhooks: own = [] } = ownKindsConfiguration(target, CONTROLLER);
+    const { webhooks = [] } = ownKindsConfiguration(target, CONTROLLER, [contributed]);
+    const [webhook, ...others] = webhooks.slice(own.length);
     const { name, failurePolicy, rules } = webhook as { name: string; failurePolicy: string; rules: readonly object[] };
     assert.deepEqual([name, failurePolicy, others], ['governance.own-kinds.portcullis.dev', 'Ignore', []]);
     assert.deepEqual(rules, [
@@ -73,6 +75,5 @@ describe('kinds of other controllers', () => {
         scope: '*',
       },
     ]);
-    assert.equal(ownKindsConfiguration(target, CONTROLLER).webhooks?.length, 2);
   });
 });

@@ -10,6 +10,7 @@ import {
   PORTCULLIS_GROUP,
   MANAGED_BY,
 } from '../../resources/index.ts';
+import { CALLER_NAME_PREFIX, CALLERS_PATH } from './caller-proofs.ts';
 import type { ContributedKinds } from './contributed-kinds.ts';
 import { clientConfig, type WebhookConfiguration, type WebhookTarget } from '../webhooks/webhook-object.ts';
 
@@ -29,7 +30,7 @@ const WRITES = ['CREATE', 'UPDATE'];
  * The webhook configuration for our own kinds. It fails closed. This cannot lock users out: it covers our own kinds only, no
  * deletions, no writes of the controller, and no changes of other parts, so that garbage collection works while the endpoint
  * is down. It sets every field, so that a difference can be detected. The webhooks of contributed kinds fail open: their
- * rules mostly warn.
+ * rules mostly warn. So does the one for dry runs of the controller, which prove the addresses of API servers.
  *
  * @param controllerUser the user name of the controller
  */
@@ -95,6 +96,20 @@ export function ownKindsConfiguration(
             name: 'spec-status-or-labels-differ',
             expression:
               "request.operation == 'CREATE' || object.?spec != oldObject.?spec || object.?status != oldObject.?status || object.metadata.?labels != oldObject.metadata.?labels",
+          },
+        ],
+      },
+      {
+        name: 'callers.own-kinds.portcullis.dev',
+        ...common,
+        clientConfig: clientConfig(target, CALLERS_PATH),
+        failurePolicy: 'Ignore',
+        timeoutSeconds: IGNORED_TIMEOUT_SECONDS,
+        rules: [{ ...rule([PORTCULLIS_GROUP], [revisions]), operations: ['CREATE'] }],
+        matchConditions: [
+          {
+            name: 'dry-run-of-the-controller',
+            expression: `request.userInfo.username == ${quote(controllerUser)} && has(request.dryRun) && request.dryRun && request.name.startsWith(${quote(CALLER_NAME_PREFIX)})`,
           },
         ],
       },

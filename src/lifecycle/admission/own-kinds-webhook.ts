@@ -22,6 +22,7 @@ import type { PolicyTypeChecks } from '../type-checks/policy-type-checks.ts';
 import { OwnerQueue } from '../../threads/index.ts';
 import { errorText } from '../../values/index.ts';
 import { AuthorRights } from './author-rights.ts';
+import { CALLERS_PATH } from './caller-proofs.ts';
 import { OWN_KINDS_PATH, ownKindsConfiguration } from './own-kinds-configuration.ts';
 import { OwnKindsRegistration } from './own-kinds-registration.ts';
 import { type OwnKindsReview, parseReview, reviewResponse } from './own-kinds-review.ts';
@@ -37,6 +38,9 @@ const DRAIN_MS = 2_000;
 const MAX_OWN_KINDS_BYTES = 64 * 1024 * 1024;
 /** The part of it for clients that are no API servers, as far as known. Bytes. */
 const MAX_STRANGER_BYTES = 16 * 1024 * 1024;
+/** Most bytes of a review that proves an address, which holds one small object, and of all of them together. */
+const MAX_PROOF_BYTES = 64 * 1024;
+const MAX_PROOFS_BYTES = 1024 * 1024;
 /** `Retry-After` of 429, with which API servers try again until the webhook's timeout. Seconds. */
 const RETRY_AFTER_SECONDS = 1;
 
@@ -87,6 +91,7 @@ export class OwnKindsWebhook implements Runnable {
   readonly #types: TypeWarnings | undefined;
   readonly #bytes = new BodyBudget(MAX_REVIEW_BYTES, MAX_OWN_KINDS_BYTES);
   readonly #strangersBytes = new BodyBudget(MAX_REVIEW_BYTES, MAX_STRANGER_BYTES);
+  readonly #proofBytes = new BodyBudget(MAX_PROOF_BYTES, MAX_PROOFS_BYTES);
   readonly #url = Promise.withResolvers<string>();
   /** Reviews that wait for a turn of the event loop, by caller. */
   readonly #waiting = new OwnerQueue<() => void>();
@@ -100,6 +105,7 @@ export class OwnKindsWebhook implements Runnable {
     this.#strangersPolicies = new PolicyReviews(options, this.#log);
     this.#callers = new ReviewCallers({
       cluster: options.cluster,
+      namespace: options.namespace,
       hasClientCertificates: (options.tls.clientCaFiles ?? []).length > 0,
       apiServers: options.apiServers,
       log: this.#log,
@@ -181,10 +187,22 @@ export class OwnKindsWebhook implements Runnable {
       refuse(refusal);
       return;
     }
-    this.#review(request, response).then(
+    const answer = pathOf(request) === CALLERS_PATH ? this.#proof(request, response) : this.#review(request, response);
+    answer.then(
       (answer) => (answer === undefined ? undefined : sendJson(response, 200, answer)),
       (failure: unknown) => refuse(failure instanceof RequestRefused ? failure : this.#failed(failure)),
     );
+  }
+
+  /** Takes a review that proves the address of an API server. */
+  async #proof(request: IncomingMessage, response: ServerResponse): Promise<string> {
+    // The next call may reach another controller: each learns of its own ones only.
+    response.setHeader('connection', 'close');
+    const address = request.socket.remoteAddress ?? '';
+    this.#budget.takeOfAddress({ address, isApiServer: false }, 1);
+    const review = parseReview(await bodyOf(request, this.#proofBytes));
+    this.#callers.receiveProof(address, review);
+    return reviewResponse(review, { warnings: [] });
   }
 
   /** @returns undefined if the client has disconnected */
@@ -279,9 +297,14 @@ export class OwnKindsWebhook implements Runnable {
   }
 }
 
-function refusalOf({ url = '/', method, headers }: IncomingMessage): RequestRefused | undefined {
+function pathOf({ url = '/' }: IncomingMessage): string {
   const query = url.indexOf('?');
-  if ((query === -1 ? url : url.slice(0, query)) !== OWN_KINDS_PATH) {
+  return query === -1 ? url : url.slice(0, query);
+}
+
+function refusalOf(request: IncomingMessage): RequestRefused | undefined {
+  const { method, headers } = request;
+  if (![OWN_KINDS_PATH, CALLERS_PATH].includes(pathOf(request))) {
     return new RequestRefused(404, `no such path: expected ${OWN_KINDS_PATH}`);
   }
   if (method !== 'POST') {

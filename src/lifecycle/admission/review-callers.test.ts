@@ -39,7 +39,7 @@ interface Answer {
 
 interface Webhook extends AsyncDisposable {
   /** Sends a review from an address. */
-  readonly send: (review: object, from?: string) => Promise<Answer>;
+  readonly send: (review: object, from?: string, path?: string) => Promise<Answer>;
   readonly registered: Promise<void>;
 }
 
@@ -118,10 +118,10 @@ describe('clients of the webhook for our own kinds', () => {
     const url = await webhook.url;
     return {
       registered: webhook.registration.ready,
-      send: (body, from = POD) => {
+      send: (body, from = POD, path = '/validate-own-kinds') => {
         const { promise, resolve, reject } = Promise.withResolvers<Answer>();
         const sent = httpsRequest(
-          `${url}/validate-own-kinds`,
+          `${url}${path}`,
           { method: 'POST', ca, localAddress: from, headers: { 'content-type': 'application/json' }, agent: false },
           (incoming) => {
             let text = '';
@@ -158,6 +158,7 @@ describe('clients of the webhook for our own kinds', () => {
       );
     }
     await make('v1', 'Namespace', { metadata: { name: 'shop' } });
+    await make('v1', 'Namespace', { metadata: { name: 'portcullis' } });
     const all = ['policies.kubewarden.io', ''];
     await make(RBAC, 'Role', {
       metadata: { name: 'alice', namespace: 'shop' },
@@ -280,6 +281,19 @@ describe('clients of the webhook for our own kinds', () => {
     const answer = await webhook.send(review('alice', policy(spec('pods'))), OTHER_POD);
     assert.match(answer.body, /may not get pods/);
     assert.doesNotMatch((await webhook.send(review('alice', policy(spec('pods'))))).body, /may not get pods/);
+  });
+
+  it('are known as API servers by the address that they call from, which only they can prove', async () => {
+    await using webhook = await start();
+    await webhook.registered;
+    const alice = cluster.as({ username: 'alice', groups: ['system:authenticated'] });
+    await assert.rejects(alice.create(ADMISSION_POLICIES, policy(spec('pods'))), /may not get pods/);
+    const forged = review(CONTROLLER, policy({}, 'portcullis-caller-00000000000000000000000000000000'));
+    assert.equal((await webhook.send(forged, POD, '/prove-caller')).status, 200);
+    const sent = async (from: string): Promise<string> =>
+      (await webhook.send(review('alice', policy(spec('pods'))), from)).body;
+    assert.doesNotMatch(await sent(POD), /may not get pods/);
+    assert.match(await sent(API_SERVER), /may not get pods/);
   });
 
   it('are refused where the addresses of API servers are configured', async () => {

@@ -4,14 +4,16 @@ import type { Logger } from 'pino';
 import { type Cluster, unlessGone } from '../../cluster/index.ts';
 import { isJsonObject, knownKind, type KubernetesObject, textsOf } from '../../resources/index.ts';
 import { errorText } from '../../values/index.ts';
+import { CallerProofs } from './caller-proofs.ts';
+import type { OwnKindsReview } from './own-kinds-review.ts';
 
 /** The addresses of API servers, which each API server writes: https://kubernetes.io/docs/reference/networking/ports-and-protocols/ */
 export const API_SERVER_SLICE = { namespace: 'default', name: 'kubernetes' } as const;
 export const ENDPOINT_SLICES = knownKind('discovery.k8s.io/v1', 'EndpointSlice');
 
-/** An unknown address causes a read of the addresses at most this often. Milliseconds. */
-const REFRESH_MS = 10_000;
-/** Time limit of that read, which a review waits for. Milliseconds. */
+/** An unknown address causes a read of the addresses and a proof at most this often. Milliseconds. */
+const REFRESH_MS = 1_000;
+/** Time limit of that read and of a proof, which a review waits for. Milliseconds. */
 const READ_MS = 2_000;
 
 /** Who sent a review. */
@@ -22,24 +24,31 @@ export interface ReviewCaller {
 }
 
 export interface ReviewCallersOptions {
-  readonly cluster: Pick<Cluster, 'get'>;
+  readonly cluster: Pick<Cluster, 'get' | 'create'>;
+  /** The namespace of the product. */
+  readonly namespace: string;
   /** Whether the port requires a client certificate, so that all clients are API servers. */
   readonly hasClientCertificates: boolean;
-  /** Addresses and networks of API servers; others are refused. Default: read from the cluster, and others are answered less. */
+  /**
+   * Addresses and networks of API servers; others are refused. Default: those that the cluster knows, and those that are proven; others
+   * are answered less.
+   */
   readonly apiServers?: readonly string[] | undefined;
   readonly log: Logger;
 }
 
-/** Tells API servers from other clients by their certificate, by configured addresses, or by those that the cluster knows. */
+/** Tells API servers from other clients by their certificate, or by addresses: configured ones, those that the cluster knows, and proven ones. */
 export class ReviewCallers {
   readonly #options: ReviewCallersOptions;
   readonly #configured: BlockList | undefined;
+  readonly #proofs: CallerProofs;
   #known: ReadonlySet<string> = new Set();
   #readAt = -Infinity;
   #reading: Promise<void> | undefined;
 
   constructor(options: ReviewCallersOptions) {
     this.#options = options;
+    this.#proofs = new CallerProofs(options);
     this.#configured = options.apiServers && addressList(options.apiServers);
   }
 
@@ -53,23 +62,40 @@ export class ReviewCallers {
     if (this.#configured !== undefined) {
       return this.#configured.check(ip, familyOf(ip)) ? { address, isApiServer: true } : undefined;
     }
-    if (!this.#known.has(ip) && performance.now() - this.#readAt > REFRESH_MS) {
-      this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
+    if (this.#isApiServer(ip)) {
+      return { address, isApiServer: true };
+    }
+    if (performance.now() - this.#readAt > REFRESH_MS) {
+      this.#reading ??= this.#refresh().finally(() => (this.#reading = undefined));
     }
     await this.#reading;
-    return { address, isApiServer: this.#known.has(ip) };
+    return { address, isApiServer: this.#isApiServer(ip) };
+  }
+
+  /** Takes a review that proves its address, if it has a secret. */
+  receiveProof(remoteAddress: string, review: OwnKindsReview): void {
+    this.#proofs.receive(withoutMapping(remoteAddress), review);
+  }
+
+  #isApiServer(ip: string): boolean {
+    return this.#known.has(ip) || this.#proofs.has(ip);
   }
 
   /** Keeps what is known if the cluster does not answer. */
-  async #read(): Promise<void> {
-    try {
-      const signal = AbortSignal.timeout(READ_MS);
-      const slice = await unlessGone(this.#options.cluster.get(ENDPOINT_SLICES, API_SERVER_SLICE, { signal }));
-      this.#known = new Set(slice === undefined ? [] : addressesOf(slice));
-    } catch (error) {
-      this.#options.log.debug({ error: errorText(error) }, 'addresses of API servers not read');
+  async #refresh(): Promise<void> {
+    const signal = AbortSignal.timeout(READ_MS);
+    const results = await Promise.allSettled([this.#read(signal), this.#proofs.ask(signal)]);
+    for (const result of results) {
+      if (result.status === 'rejected') {
+        this.#options.log.debug({ error: errorText(result.reason) }, 'addresses of API servers not known');
+      }
     }
     this.#readAt = performance.now();
+  }
+
+  async #read(signal: AbortSignal): Promise<void> {
+    const slice = await unlessGone(this.#options.cluster.get(ENDPOINT_SLICES, API_SERVER_SLICE, { signal }));
+    this.#known = new Set(slice === undefined ? [] : addressesOf(slice));
   }
 }
 
