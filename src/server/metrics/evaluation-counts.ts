@@ -91,14 +91,20 @@ export class EvaluationCounts {
   /** Forgets what has not been counted in for long. */
   *samples(): Generator<Sample> {
     const oldest = this.#now() - FORGOTTEN_AFTER_MS;
+    const namespaces = new Set<string>();
     for (const series of this.#series.values()) {
       if (series.countedAt < oldest) {
         this.#remove(series);
         this.#forgotten += 1;
       } else {
+        const { resource_namespace: namespace } = series.labels;
+        if (namespace !== undefined) {
+          namespaces.add(namespace);
+        }
         yield { labels: series.labels, value: series.count };
       }
     }
+    this.#namespaces &&= namespaces;
   }
 
   #find(observation: Observation): EvaluationSeries {

@@ -151,6 +151,22 @@ describe('series', () => {
     test.metrics.reviewed('validate', [{ observation: seen, evaluationMs: 1 }], 1);
     assert.match((await evaluations(test)).join('\n'), /"gone".* 1$/m);
   });
+
+  it('of namespaces that are forgotten leave room for others', async () => {
+    let now = 0;
+    const test = create({ labelledNamespaces: 2, now: () => now });
+    const labelled = async (...namespaces: readonly string[]): Promise<readonly string[]> => {
+      for (const namespace of namespaces) {
+        review(test.metrics, { namespace });
+      }
+      return (await evaluations(test)).map((line) => /resource_namespace="(\w+)"/.exec(line)?.[1] ?? 'none');
+    };
+    assert.deepEqual(await labelled('a', 'b'), ['a', 'b']);
+    now = HOUR_MS + 1;
+    assert.deepEqual(await labelled(), []);
+    assert.deepEqual(await labelled('c', 'd'), ['c', 'd']);
+    assert.deepEqual(await labelled('e'), ['none']);
+  });
 });
 
 describe('evaluations', () => {
