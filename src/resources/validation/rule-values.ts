@@ -129,7 +129,7 @@ const UNIT_NANOSECONDS: readonly (readonly [RegExp, number])[] = [
 function durationOf(text: string): CelDuration | undefined {
   let nanoseconds = 0;
   let isAny = text.replace(/^[+-]/u, '') === '0';
-  for (const [, amount = '', unit = ''] of text.matchAll(/(\d+\.?\d*|\.\d+)\s*([A-Za-zµμ]+)/gu)) {
+  for (const [, amount = '', unit = ''] of text.matchAll(/(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-zµμ]+)/gu)) {
     const factor = UNIT_NANOSECONDS.find(([pattern]) => pattern.test(unit))?.[1];
     if (factor !== undefined) {
       nanoseconds += Number(amount) * factor;
