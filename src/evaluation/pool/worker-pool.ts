@@ -405,11 +405,16 @@ export class WorkerPool {
     }
   }
 
-  /** Ends a worker in the middle of its work; its reviews go back to the front of the queue, a new worker starts. */
+  /**
+   * Ends a worker in the middle of its work, or replaces one that crashed, which has ended; its reviews go back to the front of the
+   * queue, a new worker starts.
+   */
   #end(worker: WorkerThread, reason: RestartReason): void {
     if (!worker.isEnding) {
       this.#options.onRestart?.(reason);
-      this.#ending.add(worker, this.#slowLane.ownerIn(worker));
+      if (reason !== 'crash') {
+        this.#ending.add(worker, this.#slowLane.ownerIn(worker));
+      }
       this.#dispatch.queue.putBack(worker.end());
       this.#threads.replace(worker, reason === 'timeout' || reason === 'held');
     }
