@@ -46,7 +46,10 @@ export class CallerProofs {
 
   /** Has an API server call the webhook, if it is registered, until a call reaches this process. @throws ClusterError */
   async ask(signal: AbortSignal): Promise<void> {
-    for (let calls = 0; calls < MAX_CALLS && !(await this.#call(signal)); calls += 1);
+    let hasArrived = false;
+    for (let calls = 0; calls < MAX_CALLS && !hasArrived; calls += 1) {
+      hasArrived = await this.#call(signal);
+    }
   }
 
   /** Returns whether the call reached this process. */
