@@ -124,6 +124,13 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
     await eventually(async () => {
       assert.match((await apply(policy('probe', { sideEffects: 'Some' }))).stderr, /is invalid|denied the request/);
     });
+    // And the controller notices their address.
+    const unfit = { module: 'builtin:cel', settings: { validations: [{ expression: 'object.spec.missing == 1' }] } };
+    const stdin = JSON.stringify(policy('probe', unfit));
+    await eventually(async () => {
+      const { stderr } = await cluster.kubectl(['apply', '--dry-run=server', '-f', '-'], { stdin });
+      assert.match(stderr, /\[type-check\]/);
+    });
   });
   after(async () => {
     await stop?.();

@@ -1,6 +1,7 @@
 // Proves that an address is one of API servers: they are asked to call the webhook with a secret. On the way to pods, networks of
 // many clusters give them other addresses than those that the cluster knows: of a bridge, a tunnel, or an agent.
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '../../cluster/index.ts';
 import { CONTROLLER_FIELD_MANAGER, POLICY_REVISIONS, type PolicyRevision } from '../../resources/index.ts';
 import type { OwnKindsReview } from './own-kinds-review.ts';
@@ -16,6 +17,8 @@ const PROOF_MS = 600_000;
 const MAX_PROVEN = 1_000;
 /** Calls until one reaches this process: of two controllers, a Service gives each every second one. */
 const MAX_CALLS = 8;
+/** Pause after a call that did not, such as one before API servers know the webhook and the kind. Milliseconds. */
+const PAUSE_MS = 100;
 /** Nobody guesses it in the seconds for which it holds. Bytes. */
 const SECRET_BYTES = 16;
 
@@ -46,10 +49,13 @@ export class CallerProofs {
 
   /** Has an API server call the webhook, if it is registered, until a call reaches this process. @throws ClusterError */
   async ask(signal: AbortSignal): Promise<void> {
-    let hasArrived = false;
-    for (let calls = 0; calls < MAX_CALLS && !hasArrived; calls += 1) {
-      hasArrived = await this.#call(signal);
+    for (let calls = 1; calls < MAX_CALLS; calls += 1) {
+      if (await this.#call(signal).catch(() => false)) {
+        return;
+      }
+      await sleep(PAUSE_MS, undefined, { signal });
     }
+    await this.#call(signal);
   }
 
   /** Returns whether the call reached this process. */
