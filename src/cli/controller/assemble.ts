@@ -229,7 +229,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
   }
   return {
     runtime,
-    ready: Promise.all([cached.promise, webhook?.ready]),
+    ready: Promise.all([cached.promise, webhook?.ready, copies?.ready]),
     working: Promise.all([policies.ready, webhook?.registration.ready, governance?.controllers.ready]),
     webhook,
   };
