@@ -1,15 +1,14 @@
 import { COMPREHENSION_LIBRARY, OPTIONAL_LIBRARY, standardLibrary } from './evaluate/index.ts';
 import { KUBERNETES_LIBRARIES, libraryTable, MUTATION_LIBRARIES } from './libraries/index.ts';
 import type { FunctionRow } from './libraries/index.ts';
+import type { Library } from './library.ts';
+
+/** The libraries of all functions, in the order of the documentation. */
+export function allLibraries(): readonly Library[] {
+  return [standardLibrary(), OPTIONAL_LIBRARY, COMPREHENSION_LIBRARY, ...KUBERNETES_LIBRARIES, ...MUTATION_LIBRARIES];
+}
 
 /** All functions with a name, in the order of the documentation. */
 export function languageReference(): readonly FunctionRow[] {
-  const libraries = [
-    standardLibrary(),
-    OPTIONAL_LIBRARY,
-    COMPREHENSION_LIBRARY,
-    ...KUBERNETES_LIBRARIES,
-    ...MUTATION_LIBRARIES,
-  ];
-  return libraryTable(libraries).filter(({ name }) => /^[a-zA-Z][\w.]*$/.test(name));
+  return libraryTable(allLibraries()).filter(({ name }) => /^[a-zA-Z][\w.]*$/.test(name));
 }

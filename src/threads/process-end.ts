@@ -12,8 +12,11 @@ export function trackThread(thread: Worker): void {
   thread.once('exit', () => running.delete(thread));
 }
 
-/** Ends a thread; waits for it for {@link END_MS} at most. */
-export async function endThread(thread: Worker): Promise<void> {
+/** Ends a thread, if there is one; waits for it for {@link END_MS} at most. */
+export async function endThread(thread: Worker | undefined): Promise<void> {
+  if (thread === undefined) {
+    return;
+  }
   const { promise, resolve } = Promise.withResolvers<void>();
   const patience = setTimeout(resolve, END_MS);
   void thread.terminate().then(() => resolve());

@@ -12,9 +12,8 @@ import {
 import type { CelType, CelValue } from '../../src/cel/index.ts';
 import { compileCall } from '../../src/cel/evaluate/call.ts';
 import { Cancellation, Frame, MAX_WORK } from '../../src/cel/evaluate/frame.ts';
-import { COMPREHENSION_LIBRARY, OPTIONAL_LIBRARY, standardLibrary } from '../../src/cel/evaluate/index.ts';
-import { KUBERNETES_LIBRARIES } from '../../src/cel/libraries/index.ts';
 import type { Overload } from '../../src/cel/library.ts';
+import { allLibraries } from '../../src/cel/reference.ts';
 import { HostileSet, textOf, valueOf } from './hostile-values.ts';
 import type { Family, Hostile } from './hostile-values.ts';
 import type { Target } from './target.ts';
@@ -222,14 +221,7 @@ function targetOf(name: string, overload: Overload, all: readonly Overload[]): T
 
 /** Overloads of all libraries that expressions can call. */
 export function celFunctions(): readonly Target[] {
-  const libraries = [
-    standardLibrary(),
-    OPTIONAL_LIBRARY,
-    COMPREHENSION_LIBRARY,
-    ...KUBERNETES_LIBRARIES,
-    ...MUTATION_LIBRARIES,
-  ];
-  return libraries
+  return allLibraries()
     .flatMap(({ functions }) => functions)
     .filter(({ name }) => !NOT_CALLED.has(name))
     .flatMap(({ name, overloads }) => overloads.map((overload) => targetOf(name, overload, overloads)));

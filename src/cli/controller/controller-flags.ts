@@ -30,6 +30,7 @@ import {
 } from '../module/source-flags.ts';
 import { TRUST_FLAG, TRUST_HELP, VERIFICATION_FLAG, type VerificationFlags } from '../module/verification-flags.ts';
 import { errorText } from '../../values/index.ts';
+import { commaList } from '../comma-list.ts';
 import { portNumber } from '../port-flag.ts';
 import { addCopiesFlags, type CopiesFlags } from './copies-flags.ts';
 import { addFailingPoliciesFlags, failingPolicies, type FailingPoliciesFlags } from './failing-policies-flags.ts';
@@ -133,7 +134,7 @@ export function controllerCommandWithFlags(): Command {
     .option(
       '--webhook-client-ca-file <files>',
       'PEM CAs of the certificates that API servers present; other clients are refused (default: any client)',
-      listOf,
+      commaList,
     )
     .option(
       '--webhook-api-servers <addresses>',
@@ -282,12 +283,8 @@ function serviceAccountName(text: string): string {
   return text;
 }
 
-function listOf(text: string): readonly string[] {
-  return text.split(',').filter((item) => item !== '');
-}
-
 function apiServerAddresses(text: string): readonly string[] {
-  const addresses = listOf(text);
+  const addresses = commaList(text);
   try {
     addressList(addresses);
   } catch (error) {

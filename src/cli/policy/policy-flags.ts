@@ -13,6 +13,7 @@ import {
   type SourcesConfig,
   type TrustRoot,
 } from '../../modules/index.ts';
+import { commaList } from '../comma-list.ts';
 import { parseJsonArgument, readDocument, readText } from '../document.ts';
 import { parseJson, valueAt } from '../../values/index.ts';
 import { CliError, usageError } from '../errors.ts';
@@ -424,7 +425,7 @@ function executionMode(text: string): ExecutionMode {
 
 /** The flag may be repeated, and its value may have commas. */
 function capabilities(text: string, previous: readonly string[] = []): readonly string[] {
-  return [...previous, ...text.split(',').filter((pattern) => pattern !== '')];
+  return [...previous, ...commaList(text)];
 }
 
 /** Parses the seconds of `--timeout`. */

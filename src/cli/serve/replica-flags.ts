@@ -11,6 +11,7 @@ import {
   type MemberFlags,
   productNamespaceOption,
 } from '../daemon-flags.ts';
+import { commaList } from '../comma-list.ts';
 import { portNumber } from '../port-flag.ts';
 import { owningPod, processName, requireReachable } from '../process-identity.ts';
 
@@ -57,7 +58,7 @@ export function addReplicaFlags(command: Command): Command {
     .option(
       '--namespaced-policies-capabilities <patterns>',
       'with --policy-server: host capabilities of namespaced policies, such as oci/*,net/v1/* (default: none)',
-      (text) => text.split(',').filter((pattern) => pattern !== ''),
+      commaList,
     );
 }
 

@@ -25,6 +25,7 @@ import {
 } from '../module/verification-flags.ts';
 import { addReplicaFlags, type ReplicaFlags, replicaOptions } from './replica-flags.ts';
 import { endThreads } from '../../threads/index.ts';
+import { commaList } from '../comma-list.ts';
 import { stopSignal } from '../signals.ts';
 
 interface ServeFlags extends LogFlags, ReplicaFlags, SourceFlags, VerificationFlags {
@@ -241,7 +242,7 @@ async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOption
           tls: {
             certFile: flags.certFile,
             keyFile: flags.keyFile,
-            clientCaFiles: flags.clientCaFile?.split(',').filter((file) => file !== '') ?? [],
+            clientCaFiles: flags.clientCaFile === undefined ? [] : commaList(flags.clientCaFile),
           },
         }),
     ...clusterOption(flags),

@@ -86,9 +86,7 @@ export class CapabilityService {
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    if (this.#worker !== undefined) {
-      await endThread(this.#worker);
-    }
+    await endThread(this.#worker);
   }
 
   #awaitFirstRequest(port: MessagePort, memory: Omit<CapabilityConnection, 'port'>): void {

@@ -10,8 +10,8 @@ const RUNNING = { seq: 1, member: 0, policy: 0, since: BEGUN };
 /** Whether a compilation may go on that has used these seconds of processor time, in these seconds. */
 function goesOn(used: number | undefined, elapsed: number, begun: number | undefined = 2): boolean {
   const deadline = new CompileDeadline();
-  deadline.see(RUNNING, begun === undefined ? undefined : begun * SECOND);
-  deadline.see(RUNNING, 10 * SECOND);
+  deadline.see(RUNNING, () => (begun === undefined ? undefined : begun * SECOND));
+  deadline.see(RUNNING, () => 10 * SECOND);
   return deadline.isAhead(RUNNING, used === undefined ? undefined : (2 + used) * SECOND, BEGUN + elapsed * SECOND);
 }
 
@@ -29,9 +29,9 @@ describe('a compilation after its deadline', () => {
 
   it('has the time of its own, not that of the one before', () => {
     const deadline = new CompileDeadline();
-    deadline.see({ ...RUNNING, since: 1 }, 0);
-    deadline.see(undefined, 15 * SECOND);
-    deadline.see(RUNNING, 15 * SECOND);
+    deadline.see({ ...RUNNING, since: 1 }, () => 0);
+    deadline.see(undefined, () => 15 * SECOND);
+    deadline.see(RUNNING, () => 15 * SECOND);
     assert.ok(deadline.isAhead(RUNNING, 30 * SECOND, BEGUN + 60 * SECOND));
     assert.ok(!deadline.isAhead({ ...RUNNING, since: BEGUN + 1 }, 30 * SECOND, BEGUN + 60 * SECOND));
   });

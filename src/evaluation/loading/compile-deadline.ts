@@ -13,11 +13,11 @@ export class CompileDeadline {
 
   /**
    * Called at each check of the thread.
-   * @param cpuMs processor time of the thread; undefined where the system does not tell
+   * @param cpuMs reads the processor time of the thread, which is asked once for what runs; undefined where the system does not tell
    */
-  see(running: Running | undefined, cpuMs: number | undefined): void {
+  see(running: Running | undefined, cpuMs: () => number | undefined): void {
     if (running !== undefined && running.since !== this.#begun?.since) {
-      this.#begun = { since: running.since, cpuMs };
+      this.#begun = { since: running.since, cpuMs: cpuMs() };
     }
   }
 

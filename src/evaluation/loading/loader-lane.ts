@@ -220,9 +220,7 @@ export class LoaderLane {
     this.#stopped = true;
     clearInterval(this.#watchdog);
     clearTimeout(this.#idle);
-    if (this.#worker !== undefined) {
-      await endThread(this.#worker);
-    }
+    await endThread(this.#worker);
     this.#removeRecord();
   }
 
@@ -323,10 +321,9 @@ export class LoaderLane {
   }
 
   #watch(): void {
-    const cpuMs = this.#cpuMs();
-    this.#deadline.see(this.#activity.current(), cpuMs);
+    this.#deadline.see(this.#activity.current(), () => this.#cpuMs());
     const overdue = this.#activity.overdue();
-    if (overdue !== undefined && this.#worker !== undefined && !this.#isAhead(overdue, cpuMs)) {
+    if (overdue !== undefined && this.#worker !== undefined && !this.#isAhead(overdue)) {
       this.#restart(overdue);
     }
   }
@@ -338,9 +335,9 @@ export class LoaderLane {
   }
 
   /** Whether a compilation may go on. Not in the quick thread, where others wait: the patient one does it again. */
-  #isAhead(overdue: Running, cpuMs: number | undefined): boolean {
+  #isAhead(overdue: Running): boolean {
     const isPatient = this.#patience === 'patient' && STAGES[overdue.member] === 'compile';
-    return isPatient && this.#deadline.isAhead(overdue, cpuMs, monotonicNow());
+    return isPatient && this.#deadline.isAhead(overdue, this.#cpuMs(), monotonicNow());
   }
 
   /** Replaces a thread that is stuck or ended. Reports the load that caused it; all other work starts again. */

@@ -93,14 +93,20 @@ describe('a review', () => {
   });
 });
 
-it('forgets the observations of policies that are gone', () => {
+/** Policies that ask nothing of the host. */
+function lonelyEvaluation(options: Pick<PolicyEvaluationOptions, 'memory'> = {}): PolicyEvaluation {
   const refuse = (): never => assert.fail('nothing is asked of the host');
-  const evaluation = new PolicyEvaluation({
+  return new PolicyEvaluation({
     defaultTimeoutSeconds: 2,
     port: { request: refuse, inventory: refuse, revisionOf: refuse },
     log: () => undefined,
     activity: { enter: () => undefined, leave: () => undefined, waitedMs: 0 },
+    ...options,
   });
+}
+
+it('forgets the observations of policies that are gone', () => {
+  const evaluation = lonelyEvaluation();
   const module = moduleOf('accept');
   const terms = { timedOut: null, expiresAt: Infinity, slow: null, failedLookups: null };
   for (let tenant = 0; tenant < 50; tenant += 1) {
@@ -115,12 +121,7 @@ it('forgets the observations of policies that are gone', () => {
 
 it('answers by more policies than its memory can hold instances of', () => {
   const modules = ['accept', 'stateful', 'scripted-answer'].map((name) => moduleOf(name));
-  const refuse = (): never => assert.fail('nothing is asked of the host');
-  const evaluation = new PolicyEvaluation({
-    defaultTimeoutSeconds: 2,
-    port: { request: refuse, inventory: refuse, revisionOf: refuse },
-    log: () => undefined,
-    activity: { enter: () => undefined, leave: () => undefined, waitedMs: 0 },
+  const evaluation = lonelyEvaluation({
     // The code of the modules takes all of it.
     memory: { processBytes: 8_000_000, bytes: 4_000_000, threads: 3, guestBytes: 1 },
   });

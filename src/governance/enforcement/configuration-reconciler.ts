@@ -227,11 +227,11 @@ export class ConfigurationReconciler {
     const dryRuns = this.#dryRuns.get(keyText(key)) ?? new KnownDryRuns();
     this.#dryRuns.set(keyText(key), dryRuns);
     const { governed } = this.#options;
-    const written: ObjectPlan[] = [];
+    const plans: TemplatePlan[] = [];
     const creations = new ObjectCreations({
       policy,
       plans: evaluation.plans,
-      record: async (entries) => await this.#record(policy, [...creationsAmong(written), ...entries], signal),
+      record: async (entries) => await this.#record(policy, [...creationsAmong(plans), ...entries], signal),
     });
     const writer = new ObjectWriter({
       governed,
@@ -242,14 +242,13 @@ export class ConfigurationReconciler {
     });
     const rivals = new Set<string>();
     const retries: number[] = [];
-    const plans: TemplatePlan[] = [];
     try {
       for (const template of evaluation.plans) {
-        const done = [];
+        const done: ObjectPlan[] = [];
+        plans.push({ ...template, objects: done });
         for (const planned of template.objects) {
           const { plan, rival, retryAfterMs } = await writer.carryOut(planned, signal);
           done.push(plan);
-          written.push(plan);
           if (rival !== undefined) {
             rivals.add(rival);
           }
@@ -258,10 +257,9 @@ export class ConfigurationReconciler {
           }
           this.#log(key, plan.live, plan.desired, plan.settings.diffRecord, plan.verdict);
         }
-        plans.push({ ...template, objects: done });
       }
     } catch (error) {
-      await this.#recordCreations(this.#withRecorded(key, policy), creationsAmong(written));
+      await this.#recordCreations(this.#withRecorded(key, policy), creationsAmong(plans));
       throw error;
     }
     dryRuns.sweep();
@@ -437,10 +435,12 @@ function withEntries({ status }: ConfigurationPolicy, entries: readonly RelatedO
 }
 
 /** The entries of what the policy created. */
-function creationsAmong(plans: readonly ObjectPlan[]): readonly RelatedObject[] {
-  return plans.flatMap((plan) =>
-    plan.properties?.createdByPolicy === true ? [{ ...objectEntry(plan), properties: plan.properties }] : [],
-  );
+function creationsAmong(plans: readonly TemplatePlan[]): readonly RelatedObject[] {
+  return plans
+    .flatMap(({ objects }) => objects)
+    .flatMap((plan) =>
+      plan.properties?.createdByPolicy === true ? [{ ...objectEntry(plan), properties: plan.properties }] : [],
+    );
 }
 
 function readinessOf(objects: EvaluationObjects, { evaluation, rivals, unread, unproven }: Enforced): Readiness {

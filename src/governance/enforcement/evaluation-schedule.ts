@@ -41,13 +41,13 @@ export function intervalOf({ spec }: ConfigurationPolicy, isCompliant: boolean):
 /** The evaluations of all policies. */
 export class EvaluationSchedule {
   readonly #known = new Map<string, Known>();
+  /** The pace of policies that were deleted, oldest first. */
+  readonly #deleted = new KeptEntries<string, TokenBucket>({ maxEntries: MAX_DELETED });
+
   /** Number of deleted policies whose pace is known. */
   get deleted(): number {
     return this.#deleted.size;
   }
-
-  /** The pace of policies that were deleted, oldest first. */
-  readonly #deleted = new KeptEntries<string, TokenBucket>({ maxEntries: MAX_DELETED });
 
   /** Decides whether a policy is evaluated in this pass. */
   take(key: ObjectKey, policy: ConfigurationPolicy, now: number): Due {

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '../../cluster/index.ts';
 import { CONTROLLER_FIELD_MANAGER, POLICY_REVISIONS, type PolicyRevision } from '../../resources/index.ts';
+import { KeptEntries } from '../../values/index.ts';
 import type { OwnKindsReview } from './own-kinds-review.ts';
 
 /** The path of the endpoint for reviews with a secret. */
@@ -36,7 +37,7 @@ export class CallerProofs {
   readonly #now: () => number;
   readonly #secrets = new Set<string>();
   /** Ends of proofs by address. */
-  readonly #proven = new Map<string, number>();
+  readonly #proven = new KeptEntries<string, number>({ maxEntries: MAX_PROVEN });
 
   constructor(options: CallerProofsOptions) {
     this.#options = options;
@@ -74,14 +75,8 @@ export class CallerProofs {
 
   /** Takes a review that came from an address. */
   receive(address: string, { name }: OwnKindsReview): void {
-    if (!this.#secrets.delete(name)) {
-      return;
-    }
-    this.#proven.delete(address);
-    this.#proven.set(address, this.#now() + PROOF_MS);
-    if (this.#proven.size > MAX_PROVEN) {
-      const [oldest = ''] = this.#proven.keys();
-      this.#proven.delete(oldest);
+    if (this.#secrets.delete(name)) {
+      this.#proven.set(address, this.#now() + PROOF_MS);
     }
   }
 }

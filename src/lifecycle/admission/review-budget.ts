@@ -2,6 +2,7 @@
 // writing policies.
 import { RequestRefused } from '../../https/index.ts';
 import { TokenBucket, type TokenBucketOptions } from '../../runtime/index.ts';
+import { KeptEntries } from '../../values/index.ts';
 import type { ReviewCaller } from './review-callers.ts';
 
 /**
@@ -92,7 +93,7 @@ export function unitsOfBody(bytes: number): number {
 /** Token buckets by source. The one that was used the longest time ago is forgotten first. */
 class SourceBuckets {
   readonly #options: TokenBucketOptions;
-  readonly #buckets = new Map<string, TokenBucket>();
+  readonly #buckets = new KeptEntries<string, TokenBucket>({ maxEntries: MAX_SOURCES });
 
   constructor(options: TokenBucketOptions) {
     this.#options = options;
@@ -100,12 +101,7 @@ class SourceBuckets {
 
   take(source: string, units: number, now: number): boolean {
     const bucket = this.#buckets.get(source) ?? new TokenBucket(this.#options);
-    this.#buckets.delete(source);
     this.#buckets.set(source, bucket);
-    if (this.#buckets.size > MAX_SOURCES) {
-      const [oldest = ''] = this.#buckets.keys();
-      this.#buckets.delete(oldest);
-    }
     return bucket.take(now, units);
   }
 }
