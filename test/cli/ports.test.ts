@@ -61,18 +61,25 @@ function tableOfPorts(): readonly Row[] {
   }));
 }
 
+/** What is read; nothing of a process that has ended meanwhile. */
+function unlessEnded<Result>(read: () => readonly Result[]): readonly Result[] {
+  try {
+    return read();
+  } catch {
+    return [];
+  }
+}
+
 /** The process and all that it started. */
 function processesOf(pid: number): readonly number[] {
   const parents = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
-    .flatMap((name) => {
-      try {
+    .flatMap((name) =>
+      unlessEnded(() => {
         const [, fields = ''] = /^.*\) (.*)$/.exec(readFileSync(`/proc/${name}/stat`, 'utf8').trim()) ?? [];
         return [{ pid: Number(name), parent: Number(fields.split(' ')[1]) }];
-      } catch {
-        return [];
-      }
-    });
+      }),
+    );
   const found = [pid];
   for (const one of found) {
     found.push(...parents.filter(({ parent }) => parent === one).map((child) => child.pid));
@@ -85,13 +92,9 @@ function listenersOf(pid: number | undefined): readonly number[] {
   assert.ok(pid !== undefined);
   const inodes = new Set(
     processesOf(pid).flatMap((one) =>
-      readdirSync(`/proc/${one}/fd`).flatMap((fd) => {
-        try {
-          return [/^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${one}/fd/${fd}`))?.[1] ?? ''];
-        } catch {
-          return [];
-        }
-      }),
+      unlessEnded(() => readdirSync(`/proc/${one}/fd`)).flatMap((fd) =>
+        unlessEnded(() => [/^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${one}/fd/${fd}`))?.[1] ?? '']),
+      ),
     ),
   );
   return ['tcp', 'tcp6'].flatMap((file) =>
@@ -284,7 +287,7 @@ describe('the ports of the product', () => {
     for (const [role, listeners] of found) {
       for (const { port, answers } of listeners.filter((one) => !one.answers.includes('certificate'))) {
         const isSecure = answers.startsWith('https');
-        for (const path of [...PATHS, '/validate/one', '/validate-own-kinds', '/api/v1/namespaces']) {
+        for (const path of [...PATHS, '/validate/one', '/validate-own-kinds', '/prove-caller', '/api/v1/namespaces']) {
           const status = await ask({ port, isSecure, path, contentLength: HUGE_BYTES });
           assert.match(status, /^4\d\d$/, `${role}: POST ${path}`);
         }
