@@ -41,7 +41,7 @@ describe('Runtime', () => {
     const run = subject.run(stop.signal);
     await settle();
     assert.deepEqual(seen, ['+pods', '+nodes']);
-    assert.equal(subject.notReady(), 'not ready: webhook, pods');
+    assert.equal(subject.notReady(), 'waiting for webhook, pods');
     synced.resolve();
     await settle();
     assert.deepEqual(seen.slice(2), ['+webhook', '+controller']);

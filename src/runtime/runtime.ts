@@ -87,7 +87,7 @@ export class Runtime {
     const waiting = this.#members.filter(
       ({ group, state }) => group !== 'leader' && state !== 'ready' && state !== 'ended',
     );
-    return waiting.length === 0 ? undefined : `not ready: ${waiting.map(({ runnable }) => runnable.name).join(', ')}`;
+    return waiting.length === 0 ? undefined : `waiting for ${waiting.map(({ runnable }) => runnable.name).join(', ')}`;
   }
 
   /**

@@ -9,14 +9,7 @@ import { Registry } from 'prom-client';
 import { DEFAULT_TIMEOUT_SECONDS } from '../engine/definition/index.ts';
 import type { SourcesConfig, TrustRoot, Verification } from '../modules/index.ts';
 import { admissionHandler } from './admission/admission-endpoint.ts';
-import {
-  createAdmissionServer,
-  createPort,
-  hostText,
-  listen,
-  loopbackNamesOnly,
-  RequestRefused,
-} from '../https/index.ts';
+import { createAdmissionServer, hostText, listen, RequestRefused, RoutedServer } from '../https/index.ts';
 import type { AdmissionServer, ClientTimeouts, TlsFiles } from '../https/index.ts';
 import {
   CapabilityService,
@@ -32,7 +25,7 @@ import type { LogEntry, Logger } from '../log/index.ts';
 import { MetricsEndpoint } from '../metrics/index.ts';
 import { ServerMetrics } from './metrics/metrics.ts';
 import { MonitoredLog } from './monitoring/monitored-log.ts';
-import { operationsHandler, type PoliciesView } from './status/operations-endpoint.ts';
+import { operationsRoutes, type PoliciesView } from './status/operations-routes.ts';
 import type { PhaseChange } from './policies/registry-entry.ts';
 import type { PolicyHost, PolicySource } from './policies/policy-source.ts';
 import type { PolicyStatus } from './status/policy-status.ts';
@@ -146,7 +139,7 @@ export class PolicyServer {
   #policies: PolicySource | undefined;
   #replica: Replica | undefined;
   #admission: Server | SecureServer | undefined;
-  #operations: Server | undefined;
+  #operations: RoutedServer | undefined;
   #tls: AdmissionServer['tls'];
   readonly #cacheDir: string;
   #listening: Promise<Addresses> | undefined;
@@ -351,9 +344,7 @@ export class PolicyServer {
     await this.#policies?.stop();
     await Promise.all([this.#pool.stop(), this.#loader.stop(), this.#capabilities.stop()]);
     await this.#policies?.close();
-    const operations = this.#operations;
-    operations?.closeAllConnections();
-    await new Promise<void>((done) => (operations === undefined ? done() : operations.close(() => done())));
+    await this.#operations?.stop();
   }
 
   /** Closes the port at once, and each connection after its current request. */
@@ -406,18 +397,20 @@ export class PolicyServer {
     });
     this.#admission = created.server;
     this.#tls = created.tls;
-    const operationsHost = this.#options.operationsHost ?? host;
-    const operations = operationsHandler({
-      notReady: () => this.#notReady(),
-      metrics: new MetricsEndpoint(this.#registry),
-      policies: () => this.policies(),
+    this.#operations = new RoutedServer({
+      name: 'operations',
+      host: this.#options.operationsHost ?? host,
+      port: this.#options.operationsPort,
+      routes: operationsRoutes({
+        notReady: () => this.#notReady(),
+        metrics: new MetricsEndpoint(this.#registry),
+        policies: () => this.policies(),
+      }),
     });
-    this.#operations = createPort('operations', { handler: loopbackNamesOnly(operationsHost, operations) });
     const port = await listen(this.#admission, this.#options.port, host);
-    const operationsPort = await listen(this.#operations, this.#options.operationsPort, operationsHost);
     return {
       admission: `${this.#options.tls === undefined ? 'http' : 'https'}://${hostText(host)}:${port}`,
-      operations: `http://${hostText(operationsHost)}:${operationsPort}`,
+      operations: await this.#operations.start(),
     };
   }
 

@@ -9,7 +9,9 @@ import { ensureCertificates, type WebhookTarget } from '../../lifecycle/index.ts
 import { CONTROLLER_FIELD_MANAGER } from '../../resources/index.ts';
 import { LeaderElector, RuntimeMetrics } from '../../runtime/index.ts';
 import type { ControlTls } from '../../control/index.ts';
+import { probeRoutes, RoutedServer } from '../../https/index.ts';
 import { createLog } from '../../log/index.ts';
+import { MetricsEndpoint } from '../../metrics/index.ts';
 import { connectionOf, controlTlsOf } from '../daemon-flags.ts';
 import { fileProblem, readWholeFileSync } from '../../files/index.ts';
 import { CliError } from '../errors.ts';
@@ -38,7 +40,6 @@ import {
   serviceAccountUser,
 } from './managed-servers.ts';
 import { catalogueLoader } from './network-policy-flags.ts';
-import { OperationsServer } from './operations-server.ts';
 import { untilAnswered } from './until-answered.ts';
 import { usernameIn } from './username.ts';
 
@@ -68,11 +69,15 @@ async function controller(flags: ControllerFlags): Promise<void> {
   await using running = new AsyncDisposableStack();
   running.defer(endThreads);
   let notReady = (): string | undefined => 'the API server has not answered yet';
-  const operations = new OperationsServer({
+  const pages = new MetricsEndpoint(registry);
+  const operations = new RoutedServer({
+    name: 'operations',
     host: flags.operationsAddr,
     port: flags.operationsPort,
-    notReady: () => notReady(),
-    registry,
+    routes: {
+      ...probeRoutes(() => notReady()),
+      '/metrics': ({ request, response }) => void pages.answer(request, response),
+    },
   });
   running.defer(() => operations.stop());
   const address = await operations.start();

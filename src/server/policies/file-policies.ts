@@ -3,7 +3,7 @@ import { CLUSTER_OWNER, EvaluationError } from '../../evaluation/index.ts';
 import type { ObjectReference } from '../../engine/index.ts';
 import type { CompiledPolicyModule, FindResult, ReadEntry } from '../../evaluation/index.ts';
 import { FileWatch } from '../../files/index.ts';
-import type { PoliciesView } from '../status/operations-endpoint.ts';
+import type { PoliciesView } from '../status/operations-routes.ts';
 import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
 import { FileObjects, type ManifestObjects } from './file-objects.ts';
 import { PolicyRegistry } from './policy-registry.ts';

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { MonitoredVerdict, ObjectReference, PolicyDefinition } from '../../engine/index.ts';
 import type { CompiledPolicyModule, FindResult, Loader, TableChange, WatchedChange } from '../../evaluation/index.ts';
 import type { Logger } from '../../log/index.ts';
-import type { PoliciesView } from '../status/operations-endpoint.ts';
+import type { PoliciesView } from '../status/operations-routes.ts';
 import type { ChangeResult } from './policy-registry.ts';
 import type { PhaseChange } from './registry-entry.ts';
 import type { PolicyMemory } from './policy-memory.ts';

@@ -5,7 +5,7 @@ import { isDigest, LARGEST_MODULE_BYTES, ModuleCache, type PeerAddresses } from 
 import type { MonitoredVerdict, ObjectReference } from '../../engine/index.ts';
 import { CLUSTER_OWNER } from '../../evaluation/index.ts';
 import type { CompiledPolicyModule, FindResult, PeerAccess, WatchedChange } from '../../evaluation/index.ts';
-import type { PoliciesView } from '../status/operations-endpoint.ts';
+import type { PoliciesView } from '../status/operations-routes.ts';
 import { type LoadedRevision, type RegistryEntry, servingOf } from '../policies/registry-entry.ts';
 import { PolicyRegistry } from '../policies/policy-registry.ts';
 import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin } from '../policies/policy-source.ts';
