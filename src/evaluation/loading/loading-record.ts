@@ -29,25 +29,19 @@ export function recordPath(folder: string, lane: string): string {
 
 /** Writes the record of one thread. Not synced to disk: it outlives the process, not the machine. */
 export class LoadingRecord {
-  readonly #path: string | undefined;
+  readonly #path: string;
   readonly #startedAt: number;
   #file: number | undefined;
   #isEmpty = true;
 
-  /**
-   * @param path undefined: nothing is recorded
-   * @param startedAt when the process started, the same in all of its threads; milliseconds since 1970
-   */
-  constructor(path: string | undefined, startedAt: number = performance.timeOrigin) {
+  /** @param startedAt when the process started, the same in all of its threads; milliseconds since 1970 */
+  constructor(path: string, startedAt: number = performance.timeOrigin) {
     this.#path = path;
     this.#startedAt = startedAt;
   }
 
-  /** @throws the error of the file system, once; nothing is recorded after that */
+  /** @throws the error of the file system; the next call opens the file again */
   begin({ key, policy }: Suspect): void {
-    if (this.#path === undefined) {
-      return;
-    }
     try {
       this.#file ??= openSync(this.#path, 'w', 0o600);
       // A shorter text leaves the end of the one before, on the next line.
