@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { rewriteModule } from '../src/wasm/rewrite.ts';
+import { rewriteModule } from '../src/wasm/instrumentation/rewrite.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const MODULES = [

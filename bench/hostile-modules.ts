@@ -1,6 +1,6 @@
 // Modules that a hostile tenant brings.
 import { parseMetadata, writeMetadata } from '../src/modules/index.ts';
-import { BinaryWriter } from '../src/wasm/binary-writer.ts';
+import { BinaryWriter } from '../src/wasm/binary/binary-writer.ts';
 import { HARMLESS, hostileModule } from '../src/wasm/testing/hostile-module.ts';
 import { startingModule } from '../src/wasm/testing/starting-module.ts';
 import { wat } from '../src/wasm/testing/wat.ts';

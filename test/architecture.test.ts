@@ -111,6 +111,70 @@ describe('imports between folders of src/', () => {
   });
 });
 
+/** Pairs that are still to be parted; a pair that is gone must go from here. */
+const IMPORT_EACH_OTHER: readonly string[] = [
+  'cli/cluster cli/start',
+  'cli/cluster cli/rollout',
+  'cli cli/cluster',
+  'cli cli/start',
+  'cli cli/scaffold',
+  'cli cli/policy',
+  'cli cli/test',
+  'cli cli/module',
+  'cli cli/rollout',
+  'cli cli/governance/dryrun',
+  'cli cli/governance',
+  'cli cli/netpol',
+  'cli cli/install',
+  'cli cli/break-glass',
+  'cli cli/controller',
+  'cli cli/serve',
+  'cli/install cli/install/doctor',
+  'cli/install cli/install/objects',
+  'cli/module cli/netpol',
+  'cli/test cli/test/resources',
+  'engine engine/cel-policy',
+  'engine engine/network-policy',
+  'engine engine/pod-profile',
+  'engine engine/cel-policy/lints',
+  'engine engine/pod-security',
+  'engine engine/pod-templates',
+  'engine engine/parameters',
+  'engine engine/capabilities',
+  'engine engine/guests',
+  'engine/pod-security engine/pod-security/checks',
+  'evaluation evaluation/loading',
+  'evaluation evaluation/worker',
+  'governance governance/dependencies',
+  'governance governance/propagation',
+  'governance governance/admission',
+  'governance governance/certificates',
+  'governance governance/enforcement',
+  'governance governance/template-sync',
+  'governance/templates governance/templates/functions',
+  'lifecycle/certificates lifecycle/policy-servers',
+  'lifecycle lifecycle/admission',
+  'lifecycle lifecycle/policy-servers',
+  'lifecycle lifecycle/webhooks',
+];
+
+describe('imports between sub-folders of src/', () => {
+  it('go one way only: no two folders import each other, not even a folder and what it contains', () => {
+    const targets = new Map<string, Set<string>>();
+    for (const { file, specifier } of relativeImports().filter((entry) => isProduction(entry.file))) {
+      const [from, to] = [dirname(file), dirname(join(dirname(file), specifier))];
+      // An index.ts says what a folder offers, and belongs to those who use it.
+      if (from !== to && !file.endsWith('index.ts') && !to.includes('testing')) {
+        targets.set(from, (targets.get(from) ?? new Set()).add(to));
+      }
+    }
+    const pairs = [...targets].flatMap(([from, folders]) =>
+      [...folders].filter((to) => from < to && targets.get(to)?.has(from) === true).map((to) => `${from} ${to}`),
+    );
+    assert.deepEqual(pairs.toSorted(), IMPORT_EACH_OTHER.toSorted());
+  });
+});
+
 describe('packages that src/ imports', () => {
   it('are dependencies, which an installation has', () => {
     const { dependencies } = JSON.parse(readFileSync(join(source, '..', 'package.json'), 'utf8')) as {
@@ -305,14 +369,14 @@ describe('files and YAML from outside', () => {
     'engine/network-policy/builtin-catalogue.ts': 'files of the package',
     'evaluation/loading/loading-record.ts': 'state of this process',
     'evaluation/loading/quarantine.ts': 'state of this process',
-    'modules/builtin-module.ts': 'a file of the package',
-    'modules/module-cache.ts': 'the cache, whose files are named by digests of their content',
-    'modules/module-copies.ts': 'the copies, whose files are named by digests of their content',
-    'modules/modules-in-use.ts': 'state of this process',
+    'modules/reference/builtin-module.ts': 'a file of the package',
+    'modules/cache/module-cache.ts': 'the cache, whose files are named by digests of their content',
+    'modules/cache/module-copies.ts': 'the copies, whose files are named by digests of their content',
+    'modules/cache/modules-in-use.ts': 'state of this process',
     'modules/oci/bundle.ts': 'opens a tarball that it writes',
     'resources/kubernetes/openapi-data.ts': 'a file of the package',
     'threads/processor-time.ts': 'files of the kernel',
-    'wasm/trial-process.ts': 'standard input, which its parent writes',
+    'wasm/instrumentation/trial-process.ts': 'standard input, which its parent writes',
   };
 
   it('are read by one reader, but for files of the product itself', () => {
@@ -324,7 +388,7 @@ describe('files and YAML from outside', () => {
     const parsers = production
       .filter(({ text }) => /import \{[^}]*\b(?:load|loadAll|parseEvents)\b[^}]*\} from 'js-yaml'/.test(text))
       .map(({ file }) => file.replaceAll(sep, '/'));
-    assert.deepEqual(parsers.toSorted(), ['values/yaml/yaml-text.ts', 'wasm/opa/yaml.ts']);
+    assert.deepEqual(parsers.toSorted(), ['values/yaml/yaml-text.ts', 'wasm/guests/opa/yaml.ts']);
   });
 
   it('are noticed in whichever way they are read', () => {
@@ -350,7 +414,7 @@ describe('other programs', () => {
       'cli/netpol/git-command.ts',
       'cluster/kubernetes/exec-plugin.ts',
       'modules/oci/docker-config.ts',
-      'wasm/trial-compilation.ts',
+      'wasm/instrumentation/trial-compilation.ts',
     ]);
   });
 });

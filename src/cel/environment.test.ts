@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CelError } from './errors.ts';
+import { CelError } from './model/errors.ts';
 import { createEnvironment, MAX_KUBERNETES_VERSION, MIN_KUBERNETES_VERSION } from './environment.ts';
-import type { FunctionDeclaration } from './library.ts';
-import { DYN, INT } from './type.ts';
+import type { FunctionDeclaration } from './model/library.ts';
+import { DYN, INT } from './model/type.ts';
 import type { EnvironmentOptions } from './environment.ts';
 
 const variables = { object: DYN, count: INT };

@@ -1,9 +1,9 @@
 import { check, Declarations, inferType, literalPatternSize, validateLiterals } from './check/index.ts';
 import type { InferredType, SizeEstimator, TypeProvider } from './check/index.ts';
-import { CelError } from './errors.ts';
+import { CelError } from './model/errors.ts';
 import { compileExpression, COMPREHENSION_LIBRARY, OPTIONAL_LIBRARY, standardLibrary } from './evaluate/index.ts';
 import type { StructFactory } from './evaluate/index.ts';
-import type { Library, Overload } from './library.ts';
+import type { Library, Overload } from './model/library.ts';
 import { KUBERNETES_LIBRARIES, librariesFor } from './libraries/index.ts';
 import { Program } from './program.ts';
 import {
@@ -16,7 +16,7 @@ import {
   TWO_VARIABLE_MACROS,
 } from './syntax/index.ts';
 import type { Macro, ParseOptions } from './syntax/index.ts';
-import type { CelType } from './type.ts';
+import type { CelType } from './model/type.ts';
 
 /** Oldest and newest supported Kubernetes minor version (of 1.x). */
 export const MIN_KUBERNETES_VERSION = 26;

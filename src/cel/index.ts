@@ -1,5 +1,5 @@
-export { ADMISSION_REQUEST, ADMISSION_REQUEST_STRUCTS } from './admission-types.ts';
-export type { Expression } from './ast.ts';
+export { ADMISSION_REQUEST, ADMISSION_REQUEST_STRUCTS } from './model/admission-types.ts';
+export type { Expression } from './model/ast.ts';
 export {
   escapeField,
   EXPRESSION_COST_LIMIT,
@@ -16,8 +16,8 @@ export {
 export type { InferredType, StructuralSchema, TypeProvider } from './check/index.ts';
 export { createEnvironment, Environment, languageOf, MAX_KUBERNETES_VERSION } from './environment.ts';
 export type { EnvironmentOptions } from './environment.ts';
-export { CelError, describeIssue, formatIssue } from './errors.ts';
-export type { CelIssue } from './errors.ts';
+export { CelError, describeIssue, formatIssue } from './model/errors.ts';
+export type { CelIssue } from './model/errors.ts';
 export {
   Cancellation,
   CelDuration,
@@ -38,8 +38,15 @@ export { AUTHORIZER, AuthorizerValue, MUTATION_LIBRARIES, RESOURCE_CHECK } from 
 export type { AuthorizationAnswer, AuthorizationRequest, AuthorizationUser, Authorizer } from './libraries/index.ts';
 export type { FunctionRow } from './libraries/index.ts';
 export { parseQuantity, Quantity } from './libraries/quantity-value.ts';
-export { callsFunction, childrenOf, expressionsOf, findCertain, readsField, usesVariable } from './expression-tree.ts';
-export { allowedSince, newExpressionsVersion } from './library.ts';
+export {
+  callsFunction,
+  childrenOf,
+  expressionsOf,
+  findCertain,
+  readsField,
+  usesVariable,
+} from './model/expression-tree.ts';
+export { allowedSince, newExpressionsVersion } from './model/library.ts';
 export { Program } from './program.ts';
 export { languageReference } from './reference.ts';
 export { BINDING_MACROS, commentsOf, isIdentifier, MATH_MACROS } from './syntax/index.ts';
@@ -57,7 +64,7 @@ export {
   STRING,
   struct,
   TIMESTAMP,
-} from './type.ts';
-export type { CelType } from './type.ts';
-export { CelDouble, CelMap, CelObject, CelUint, EvaluationFailure } from './value.ts';
-export type { CelRecord, CelResult, CelValue } from './value.ts';
+} from './model/type.ts';
+export type { CelType } from './model/type.ts';
+export { CelDouble, CelMap, CelObject, CelUint, EvaluationFailure } from './model/value.ts';
+export type { CelRecord, CelResult, CelValue } from './model/value.ts';

@@ -1,13 +1,13 @@
 import { estimateCost } from './check/index.ts';
 import type { CheckedExpression, SizeEstimator } from './check/index.ts';
-import { CelError } from './errors.ts';
-import { findExpression } from './expression-tree.ts';
+import { CelError } from './model/errors.ts';
+import { findExpression } from './model/expression-tree.ts';
 import type { Bindings, CompiledExpression, EvaluateOptions, Evaluation } from './evaluate/index.ts';
 import { Cancellation } from './evaluate/index.ts';
-import type { Range } from './library.ts';
-import type { CelType } from './type.ts';
-import { EvaluationFailure } from './value.ts';
-import type { CelValue } from './value.ts';
+import type { Range } from './model/library.ts';
+import type { CelType } from './model/type.ts';
+import { EvaluationFailure } from './model/value.ts';
+import type { CelValue } from './model/value.ts';
 
 /** A value and the cost of its evaluation. */
 interface ProgramResult {

@@ -1,7 +1,7 @@
 import { COMPREHENSION_LIBRARY, OPTIONAL_LIBRARY, standardLibrary } from './evaluate/index.ts';
 import { KUBERNETES_LIBRARIES, libraryTable, MUTATION_LIBRARIES } from './libraries/index.ts';
 import type { FunctionRow } from './libraries/index.ts';
-import type { Library } from './library.ts';
+import type { Library } from './model/library.ts';
 
 /** The libraries of all functions, in the order of the documentation. */
 export function allLibraries(): readonly Library[] {

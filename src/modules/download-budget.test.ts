@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 
 import { DownloadBudget, MAX_DOWNLOAD_BYTES, MAX_DOWNLOADS, MAX_DOWNLOADS_PER_HOST } from './download-budget.ts';
 import { ModuleStore } from './module-store.ts';
-import { DEFAULT_SOURCES } from './sources.ts';
+import { DEFAULT_SOURCES } from './sources/sources.ts';
 import { TemporaryFolder } from './testing/temporary-folder.ts';
 import { TestAuthority } from './testing/test-authority.ts';
 import { testModule } from './testing/test-module.ts';

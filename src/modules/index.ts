@@ -1,9 +1,15 @@
-export { BUILTIN_MODULES, builtinVersion, isBuiltin, parseBuiltin, PRODUCT_VERSION } from './builtin-module.ts';
-export type { BuiltinName } from './builtin-module.ts';
-export { ModuleError } from './errors.ts';
-export { EXECUTION_MODES, executionModeOf, moduleInterface, requireSupportedMode } from './execution-mode.ts';
-export type { ExecutionMode, ModuleInterface } from './execution-mode.ts';
-export { readModuleFile } from './file-source.ts';
+export {
+  BUILTIN_MODULES,
+  builtinVersion,
+  isBuiltin,
+  parseBuiltin,
+  PRODUCT_VERSION,
+} from './reference/builtin-module.ts';
+export type { BuiltinName } from './reference/builtin-module.ts';
+export { ModuleError } from './reference/errors.ts';
+export { EXECUTION_MODES, executionModeOf, moduleInterface, requireSupportedMode } from './metadata/execution-mode.ts';
+export type { ExecutionMode, ModuleInterface } from './metadata/execution-mode.ts';
+export { readModuleFile } from './sources/file-source.ts';
 export type { TransferOptions } from './http/http-transfer.ts';
 export { FETCH_TIMEOUT_MS } from './http/time-limits.ts';
 export {
@@ -13,15 +19,15 @@ export {
   requireProtocol,
   requireSupportedVersion,
   writeMetadata,
-} from './metadata.ts';
-export type { ContextAwareResource, PolicyMetadata } from './metadata.ts';
-export { digestOf, isDigest } from './digest.ts';
-export type { Digest } from './digest.ts';
-export { ModuleCopies } from './module-copies.ts';
-export type { ModuleCopy } from './module-copies.ts';
-export { ModuleCache } from './module-cache.ts';
-export type { CachedModule } from './module-cache.ts';
-export { ModulesInUse } from './modules-in-use.ts';
+} from './metadata/metadata.ts';
+export type { ContextAwareResource, PolicyMetadata } from './metadata/metadata.ts';
+export { digestOf, isDigest } from './reference/digest.ts';
+export type { Digest } from './reference/digest.ts';
+export { ModuleCopies } from './cache/module-copies.ts';
+export type { ModuleCopy } from './cache/module-copies.ts';
+export { ModuleCache } from './cache/module-cache.ts';
+export type { CachedModule } from './cache/module-cache.ts';
+export { ModulesInUse } from './cache/modules-in-use.ts';
 export { PROVIDER_CATALOGUE } from './oci/artifact-content.ts';
 export { saveBundle } from './oci/bundle.ts';
 export type { SavedArtifact } from './oci/bundle.ts';
@@ -30,28 +36,28 @@ export { pushModule } from './oci/push.ts';
 export type { PushOptions } from './oci/push.ts';
 export { resolveDigest } from './oci/registry-source.ts';
 export { hostPlatform, readImage, readImageConfig } from './oci/image.ts';
-export { parseImage, parseReference, redactUrl, withDigest } from './module-reference.ts';
-export type { FileReference, ModuleReference, RegistryReference } from './module-reference.ts';
+export { parseImage, parseReference, redactUrl, withDigest } from './reference/module-reference.ts';
+export type { FileReference, ModuleReference, RegistryReference } from './reference/module-reference.ts';
 export { DEFAULT_MAX_MODULE_BYTES, LARGEST_MODULE_BYTES, ModuleStore } from './module-store.ts';
 export type { FetchedModule } from './module-store.ts';
 export type { PeerAddresses, PeerSource } from './peer-source.ts';
-export { TaskLimit } from './task-limit.ts';
-export { ALL_MODULES, assertTenantModule, tenantModuleProblem } from './tenant-modules.ts';
-export { assertTenantFile, assertTenantHost, anonymousSources } from './tenant-sources.ts';
-export { parseTrustRoot } from './trust-root.ts';
-export type { TrustRoot } from './trust-root.ts';
+export { TaskLimit } from './cache/task-limit.ts';
+export { ALL_MODULES, assertTenantModule, tenantModuleProblem } from './sources/tenant-modules.ts';
+export { assertTenantFile, assertTenantHost, anonymousSources } from './sources/tenant-sources.ts';
+export { parseTrustRoot } from './sources/trust-root.ts';
+export type { TrustRoot } from './sources/trust-root.ts';
 export { verifyReference } from './verify-reference.ts';
-export { verificationOf } from './verification.ts';
-export type { Verification } from './verification.ts';
+export { verificationOf } from './sources/verification.ts';
+export type { Verification } from './sources/verification.ts';
 export {
   isGithubOwner,
   isGithubRepository,
   parsePublicKey,
   parseUrlPrefix,
   parseVerification,
-} from './verification-config.ts';
-export type { SignatureRequirement, VerificationConfig } from './verification-config.ts';
+} from './sources/verification-config.ts';
+export type { SignatureRequirement, VerificationConfig } from './sources/verification-config.ts';
 export type { PolicyCode } from './compiling/policy-module.ts';
-export type { PolicyRule } from './policy-rule.ts';
-export { DEFAULT_SOURCES, parseSources } from './sources.ts';
-export type { SourcesConfig } from './sources.ts';
+export type { PolicyRule } from './metadata/policy-rule.ts';
+export { DEFAULT_SOURCES, parseSources } from './sources/sources.ts';
+export type { SourcesConfig } from './sources/sources.ts';

@@ -7,9 +7,9 @@ import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 
-import { digestOf } from './digest.ts';
+import { digestOf } from './reference/digest.ts';
 import { DEFAULT_MAX_MODULE_BYTES, LARGEST_MODULE_BYTES, ModuleStore } from './module-store.ts';
-import { DEFAULT_SOURCES } from './sources.ts';
+import { DEFAULT_SOURCES } from './sources/sources.ts';
 import { TemporaryFolder } from './testing/temporary-folder.ts';
 import { testModule } from './testing/test-module.ts';
 import { TestServer } from './testing/test-server.ts';

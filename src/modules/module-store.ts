@@ -1,26 +1,26 @@
 import { stat } from 'node:fs/promises';
 
-import { ModuleError, type ModuleErrorCode } from './errors.ts';
-import { readModuleFile } from './file-source.ts';
+import { ModuleError, type ModuleErrorCode } from './reference/errors.ts';
+import { readModuleFile } from './sources/file-source.ts';
 import { downloadModule } from './http/http-source.ts';
 import type { ReserveMemory } from './http/http-transfer.ts';
 import type { FetchTimeouts } from './http/time-limits.ts';
-import { type Digest, digestOf } from './digest.ts';
+import { type Digest, digestOf } from './reference/digest.ts';
 import { DownloadBudget } from './download-budget.ts';
-import { ModuleCache } from './module-cache.ts';
+import { ModuleCache } from './cache/module-cache.ts';
 import { type ArtifactContent, WASM_MODULE } from './oci/artifact-content.ts';
 import { readBundle } from './oci/bundle.ts';
 import { type ArtifactDigests, type PulledModule, pullModule, type PullOptions } from './oci/registry-source.ts';
-import type { Verification } from './verification.ts';
-import { parseReference, withManifest } from './module-reference.ts';
-import type { ModuleReference, RegistryReference } from './module-reference.ts';
-import { assertTenantModule } from './tenant-modules.ts';
-import { assertTenantFile } from './tenant-sources.ts';
+import type { Verification } from './sources/verification.ts';
+import { parseReference, withManifest } from './reference/module-reference.ts';
+import type { ModuleReference, RegistryReference } from './reference/module-reference.ts';
+import { assertTenantModule } from './sources/tenant-modules.ts';
+import { assertTenantFile } from './sources/tenant-sources.ts';
 import { fetchFromPeers } from './peer-source.ts';
 import type { PeerOutcome, PeerSource } from './peer-source.ts';
 import { SharedTasks } from './shared-task.ts';
-import { DEFAULT_SOURCES } from './sources.ts';
-import type { SourcesConfig } from './sources.ts';
+import { DEFAULT_SOURCES } from './sources/sources.ts';
+import type { SourcesConfig } from './sources/sources.ts';
 
 /** Largest module by default: the largest policies, built with Go's standard toolchain, have about 20 MiB. */
 export const DEFAULT_MAX_MODULE_BYTES = 64 * 1024 * 1024;

@@ -5,20 +5,20 @@ import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 
-import { type Digest, digestOf } from './digest.ts';
-import { ModuleError } from './errors.ts';
-import { parseReference, withManifest } from './module-reference.ts';
-import type { ModuleReference } from './module-reference.ts';
+import { type Digest, digestOf } from './reference/digest.ts';
+import { ModuleError } from './reference/errors.ts';
+import { parseReference, withManifest } from './reference/module-reference.ts';
+import type { ModuleReference } from './reference/module-reference.ts';
 import { ModuleStore } from './module-store.ts';
 import type { PeerSource } from './peer-source.ts';
-import { DEFAULT_SOURCES, type RegistryMirror, type SourcesConfig } from './sources.ts';
+import { DEFAULT_SOURCES, type RegistryMirror, type SourcesConfig } from './sources/sources.ts';
 import { TemporaryFolder } from './testing/temporary-folder.ts';
 import { TestAuthority } from './testing/test-authority.ts';
 import { testModule } from './testing/test-module.ts';
 import { TestRegistry } from './testing/test-registry.ts';
 import { TestServer } from './testing/test-server.ts';
 import { attachLayers, BUNDLE_TYPE, keySigner, signatureLayer, statementBundle } from './testing/test-signer.ts';
-import { type Verification, verificationOf } from './verification.ts';
+import { type Verification, verificationOf } from './sources/verification.ts';
 
 const REPOSITORY = 'policies/one';
 const signer = keySigner();

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 
-import { digestOf } from './digest.ts';
-import { parseReference } from './module-reference.ts';
+import { digestOf } from './reference/digest.ts';
+import { parseReference } from './reference/module-reference.ts';
 import { ModuleStore } from './module-store.ts';
 import type { PeerSource } from './peer-source.ts';
 import { TemporaryFolder } from './testing/temporary-folder.ts';

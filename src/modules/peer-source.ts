@@ -4,7 +4,7 @@ import { request as httpsRequest } from 'node:https';
 import type { RequestOptions } from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import { readWholeFile } from '../files/index.ts';
-import { type Digest, digestOf } from './digest.ts';
+import { type Digest, digestOf } from './reference/digest.ts';
 import { announcedLength, type ReserveMemory } from './http/http-transfer.ts';
 
 /** Most peers that are tried for one module: more than most policy servers have replicas. */

@@ -4,10 +4,10 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 
-import { digestOf } from './digest.ts';
-import { parseReference } from './module-reference.ts';
+import { digestOf } from './reference/digest.ts';
+import { parseReference } from './reference/module-reference.ts';
 import { ModuleStore } from './module-store.ts';
-import { DEFAULT_SOURCES } from './sources.ts';
+import { DEFAULT_SOURCES } from './sources/sources.ts';
 import { TemporaryFolder } from './testing/temporary-folder.ts';
 import { testModule } from './testing/test-module.ts';
 import { TestAuthority } from './testing/test-authority.ts';

@@ -1,8 +1,8 @@
-import type { Digest } from './digest.ts';
+import type { Digest } from './reference/digest.ts';
 import type { TransferOptions } from './http/http-transfer.ts';
-import type { RegistryReference } from './module-reference.ts';
+import type { RegistryReference } from './reference/module-reference.ts';
 import { versionOf, withRepository } from './oci/registry-source.ts';
-import type { Verification } from './verification.ts';
+import type { Verification } from './sources/verification.ts';
 
 /**
  * Verifies the signatures of an artifact, and resolves with the digest of its manifest. No cache is used.

@@ -1,4 +1,5 @@
 export type { AccessRule } from './access-rule.ts';
+export type { MatchRule } from './admission-rules/match-rule.ts';
 export { findCondition, isConditionTrue, removeCondition, setCondition, timeText } from './conditions.ts';
 export type { Condition, ConditionStatus } from './conditions.ts';
 export {
@@ -74,7 +75,12 @@ export {
   DEFAULT_POLICY_SERVER,
 } from './policies/admission-policies.ts';
 export type { AdmissionPolicy, ClusterAdmissionPolicy } from './policies/admission-policies.ts';
-export { CONDITIONS, MAX_MONITORED_REQUESTS, POLICIES_GROUP, PORTCULLIS_GROUP } from './policies/common-schemas.ts';
+export {
+  CONDITIONS,
+  MAX_MONITORED_REQUESTS,
+  POLICIES_GROUP,
+  PORTCULLIS_GROUP,
+} from './kind-declarations/common-schemas.ts';
 export { excessText, MAX_PARAMETERS_LENGTH, namespaceText, parametersText } from './policies/parameter-objects.ts';
 export { MAX_NAMESPACE_KEYS, MAX_OVERRIDABLE_KEYS, MAX_SETTINGS_EXPRESSION } from './policies/policy-parameters.ts';
 export type { PolicyParameters } from './policies/policy-parameters.ts';
@@ -88,7 +94,7 @@ export {
   MAX_WARNINGS,
   MODULES_KEPT,
   POLICY_ENFORCED,
-} from './policies/common-schemas.ts';
+} from './kind-declarations/common-schemas.ts';
 export type {
   MonitoredRequest,
   MonitoredStatus,
@@ -98,10 +104,10 @@ export type {
   RevisionSummary,
   CopiesStatus,
   ServingStatus,
-} from './policies/common-schemas.ts';
-export { ALL_KINDS, NETWORK_POLICY_KINDS, OWN_KINDS, POLICY_KINDS, productKind } from './policies/own-kinds.ts';
-export { customResourceDefinition } from './policies/own-kind.ts';
-export type { OwnKind } from './policies/own-kind.ts';
+} from './kind-declarations/common-schemas.ts';
+export { ALL_KINDS, NETWORK_POLICY_KINDS, OWN_KINDS, POLICY_KINDS, productKind } from './own-kinds/own-kinds.ts';
+export { customResourceDefinition } from './kind-declarations/own-kind.ts';
+export type { OwnKind } from './kind-declarations/own-kind.ts';
 export {
   ANNOTATIONS,
   refreshRequest,
@@ -138,13 +144,7 @@ export {
   privilegedNames,
   TOKEN_REQUESTS,
 } from './policies/namespaced-exemptions.ts';
-export type {
-  MatchCondition,
-  MatchRule,
-  MatchSelector,
-  PodTemplatesAction,
-  PolicyMatch,
-} from './policies/policy-match.ts';
+export type { MatchCondition, MatchSelector, PodTemplatesAction, PolicyMatch } from './policies/policy-match.ts';
 export {
   isPodTemplatesBucket,
   NAMESPACED_WORKLOADS,
@@ -162,8 +162,8 @@ export {
   snapshotOf,
 } from './policies/policy-revision.ts';
 export type { PolicyRevision, ServingTurn } from './policies/policy-revision.ts';
-export { DEGRADED_REJECTED, DISARMED } from './policies/revision-states.ts';
-export type { RevisionState } from './policies/revision-states.ts';
+export { DEGRADED_REJECTED, DISARMED } from './kind-declarations/revision-states.ts';
+export type { RevisionState } from './kind-declarations/revision-states.ts';
 export { revisionMismatch } from './policies/revision-identity.ts';
 export { CONTROLLER_REPLICAS } from './policies/controller-replica.ts';
 export type { ControllerReplica } from './policies/controller-replica.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { DEFAULT_MEMORY_LIMIT_BYTES } from '../../src/modules/compiling/index.ts';
-import { withCustomSection } from '../../src/modules/custom-section.ts';
+import { withCustomSection } from '../../src/modules/metadata/custom-section.ts';
 import { METADATA_SECTION } from '../../src/modules/index.ts';
 import { type CommandResult, EXAMPLES, GUESTS, portcullis, REQUEST, ROOT, run } from './command.ts';
 

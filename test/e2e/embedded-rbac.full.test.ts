@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Authenticator } from '../../src/apiserver/embedded/authentication/authenticator.ts';
-import { userInfoObject } from '../../src/apiserver/embedded/authentication/identities.ts';
+import { userInfoObject } from '../../src/apiserver/embedded/request/identities.ts';
 import { impersonate } from '../../src/apiserver/embedded/authentication/impersonation.ts';
 import type { Impersonation } from '../../src/apiserver/embedded/authentication/impersonation.ts';
 import { Reviews } from '../../src/apiserver/embedded/authentication/reviews.ts';
@@ -12,7 +12,7 @@ import { BOOTSTRAP_RBAC } from '../../src/apiserver/embedded/authorization/boots
 import { checkEscalation } from '../../src/apiserver/embedded/authorization/escalation.ts';
 import { forbidden } from '../../src/apiserver/embedded/authorization/forbidden.ts';
 import { RbacAuthorizer } from '../../src/apiserver/embedded/authorization/rbac-authorizer.ts';
-import type { AccessAttributes, UserInfo } from '../../src/apiserver/embedded/request.ts';
+import type { AccessAttributes, UserInfo } from '../../src/apiserver/embedded/request/request.ts';
 import { ListedState } from '../../src/apiserver/embedded/testing/listed-state.ts';
 import { ApiError } from '../../src/cluster/index.ts';
 import type { KubernetesObject } from '../../src/resources/index.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
-import type { UserInfo } from '../../src/apiserver/embedded/request.ts';
+import type { UserInfo } from '../../src/apiserver/embedded/request/request.ts';
 import { WebhookRecorder } from '../../src/apiserver/embedded/testing/webhook-recorder.ts';
 import type { Behaviour, Recorded, Review } from '../../src/apiserver/embedded/testing/webhook-recorder.ts';
 import { EmbeddedCluster } from '../../src/apiserver/index.ts';

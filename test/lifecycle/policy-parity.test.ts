@@ -7,7 +7,7 @@ import { attributesOf, renamed, type RequestAttributes } from '../../src/apiserv
 import { WebhookConditions } from '../../src/apiserver/embedded/admission/webhook-conditions.ts';
 import { WebhookMatcher } from '../../src/apiserver/embedded/admission/webhook-matcher.ts';
 import { type Webhook, webhooksOf } from '../../src/apiserver/embedded/admission/webhook.ts';
-import type { AdmissionRequest } from '../../src/apiserver/embedded/request.ts';
+import type { AdmissionRequest } from '../../src/apiserver/embedded/request/request.ts';
 import type { ResourceDefinition } from '../../src/apiserver/index.ts';
 import { PRODUCT_NAMESPACE, TestTable } from '../../src/engine/testing/bucket-table.ts';
 import { ConfigurationCoverage } from '../../src/lifecycle/webhooks/configuration-coverage.ts';

@@ -36,7 +36,7 @@ export const OTHER_TESTS: readonly OtherTest[] = (
     ],
     [
       'tenants are not redirected to private addresses',
-      'src/modules/tenant-sources.test.ts',
+      'src/modules/sources/tenant-sources.test.ts',
       'does not come from where a redirect leads to such an address',
     ],
     [

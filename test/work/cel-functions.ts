@@ -12,7 +12,7 @@ import {
 import type { CelType, CelValue } from '../../src/cel/index.ts';
 import { compileCall } from '../../src/cel/evaluate/call.ts';
 import { Cancellation, Frame, MAX_WORK } from '../../src/cel/evaluate/frame.ts';
-import type { Overload } from '../../src/cel/library.ts';
+import type { Overload } from '../../src/cel/model/library.ts';
 import { allLibraries } from '../../src/cel/reference.ts';
 import { HostileSet, textOf, valueOf } from './hostile-values.ts';
 import type { Family, Hostile } from './hostile-values.ts';

@@ -1,11 +1,11 @@
 // The builtins of Rego policies, called with the fuel that a guest has.
-import { BuiltinError } from '../../src/wasm/opa/errors.ts';
-import { opaBuiltins } from '../../src/wasm/opa/builtin-table.ts';
-import { RegoNumber } from '../../src/wasm/opa/number.ts';
-import { RegoObject, RegoSet } from '../../src/wasm/opa/value.ts';
-import type { RegoValue } from '../../src/wasm/opa/value.ts';
-import { parseRegoText, regoText } from '../../src/wasm/opa/value-text.ts';
-import { WasmError } from '../../src/wasm/errors.ts';
+import { BuiltinError } from '../../src/wasm/guests/opa/errors.ts';
+import { opaBuiltins } from '../../src/wasm/guests/opa/builtin-table.ts';
+import { RegoNumber } from '../../src/wasm/guests/opa/number.ts';
+import { RegoObject, RegoSet } from '../../src/wasm/guests/opa/value.ts';
+import type { RegoValue } from '../../src/wasm/guests/opa/value.ts';
+import { parseRegoText, regoText } from '../../src/wasm/guests/opa/value-text.ts';
+import { WasmError } from '../../src/wasm/binary/errors.ts';
 import { HostileSet, valueOf } from './hostile-values.ts';
 import type { Family, Hostile } from './hostile-values.ts';
 import type { Target } from './target.ts';
@@ -15,7 +15,7 @@ const FUEL_PER_SECOND = 2e9;
 const NS_PER_FUEL: number = 1e9 / FUEL_PER_SECOND;
 /** Fuel of a review with a timeout of a second. */
 const FUEL = FUEL_PER_SECOND;
-/** What src/wasm/opa.ts charges for a call, and for each byte of operands and result. */
+/** What src/wasm/guests/opa.ts charges for a call, and for each byte of operands and result. */
 const FUEL_PER_CALL = 2000;
 const FUEL_PER_BYTE = 20;
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { kubernetesKind, type KubernetesObject } from '../../resources/index.ts';
 import { EmbeddedCluster } from '../embedded/embedded-cluster.ts';
-import { OpenApiDocuments } from '../gateway/openapi.ts';
+import { OpenApiDocuments } from '../openapi/openapi.ts';
 
 const POLICIES = kubernetesKind('networking.k8s.io/v1', 'NetworkPolicy') ?? assert.fail('no kind');
 const NAMESPACES = kubernetesKind('v1', 'Namespace') ?? assert.fail('no kind');

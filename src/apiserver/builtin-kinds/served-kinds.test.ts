@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { componentNameOf, componentOf, componentSchema, kubernetesOpenApiOf } from '../../resources/index.ts';
 import type { Schema } from '../../resources/index.ts';
-import { convertEvent } from './event-conversion.ts';
+import { convertEvent } from './printers/event-conversion.ts';
 import { SERVED_KINDS, servedKind } from './served-kinds.ts';
 
 /** Every node that can be reached from a schema. */

@@ -1,6 +1,6 @@
 import type { ApiResource, Discovery } from '../../cluster/index.ts';
 import { apiVersionOf } from '../../resources/index.ts';
-import type { ResourceRegistry, ServedResource } from './resource-registry.ts';
+import type { ResourceRegistry, ServedResource } from './kinds/resource-registry.ts';
 
 /** Verbs of stored kinds. */
 const STORED_VERBS: readonly string[] = [

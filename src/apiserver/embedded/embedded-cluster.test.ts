@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import type { WatchEvent } from '../../cluster/index.ts';
 import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
 import { EmbeddedCluster } from './embedded-cluster.ts';
-import { INITIAL_EVENTS_END } from './object-watch.ts';
+import { INITIAL_EVENTS_END } from './objects/object-watch.ts';
 
 const CONFIG_MAPS: ResourceType = {
   group: '',

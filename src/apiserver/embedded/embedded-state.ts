@@ -1,6 +1,6 @@
 import { groupResourceOf } from '../../resources/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
-import type { ClusterState } from './request.ts';
+import type { ClusterState } from './request/request.ts';
 import type { ObjectStore } from './store/object-store.ts';
 
 type GroupResource = { readonly group: string; readonly resource: string };

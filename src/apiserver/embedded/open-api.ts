@@ -1,7 +1,7 @@
 import type { OpenApiSource, OpenApiText } from '../../cluster/index.ts';
 import { groupVersionOf } from '../../resources/index.ts';
-import { OpenApiDocuments } from '../gateway/openapi.ts';
-import type { ResourceRegistry, ServedResource } from './resource-registry.ts';
+import { OpenApiDocuments } from '../openapi/openapi.ts';
+import type { ResourceRegistry, ServedResource } from './kinds/resource-registry.ts';
 
 /** OpenAPI documents of an embedded cluster. */
 export class EmbeddedOpenApi implements OpenApiSource {

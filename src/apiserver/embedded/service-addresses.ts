@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import { ApiError } from '../../cluster/index.ts';
 import { invalid, isJsonObject } from '../../resources/index.ts';
 import type { FieldError, JsonObject, KubernetesObject } from '../../resources/index.ts';
-import type { KindBehaviour, KindWrite } from './kind-behaviour.ts';
+import type { KindBehaviour, KindWrite } from './kinds/kind-behaviour.ts';
 import type { ObjectStore } from './store/object-store.ts';
 
 /** The start of addresses in 10.96.0.0/16, the first part of kubeadm's default range. */

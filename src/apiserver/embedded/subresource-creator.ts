@@ -6,12 +6,12 @@ import type { KubernetesObject, ObjectMeta, ResourceType } from '../../resources
 import { notServed } from '../not-served.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import type { Reviews } from './authentication/reviews.ts';
-import { authorize, servedResource } from './cluster-context.ts';
-import type { Caller, ClusterContext } from './cluster-context.ts';
-import type { ObjectDeleter } from './object-deletion.ts';
-import { receivedObject } from './received-object.ts';
-import type { AdmissionRequest } from './request.ts';
-import { admissionOptions, onWarningOf } from './write.ts';
+import { authorize, servedResource } from './objects/cluster-context.ts';
+import type { Caller, ClusterContext } from './objects/cluster-context.ts';
+import type { ObjectDeleter } from './objects/object-deletion.ts';
+import { receivedObject } from './kinds/received-object.ts';
+import type { AdmissionRequest } from './request/request.ts';
+import { admissionOptions, onWarningOf } from './objects/write.ts';
 
 /** The kinds of objects that are posted to subresources. */
 const SUBRESOURCE_KINDS: ReadonlyMap<string, readonly [apiVersion: string, kind: string]> = new Map([

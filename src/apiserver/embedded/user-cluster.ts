@@ -16,12 +16,12 @@ import type {
 import type { KubernetesObject, ObjectKey, ResourceType } from '../../resources/index.ts';
 import { EmbeddedDiscovery } from './discovery.ts';
 import { EmbeddedOpenApi } from './open-api.ts';
-import type { Caller, ClusterContext } from './cluster-context.ts';
-import type { ObjectDeleter } from './object-deletion.ts';
-import { listObjects, readObject } from './object-reads.ts';
-import { watchObjects } from './object-watch.ts';
-import type { WatchLifetime } from './object-watch.ts';
-import type { ObjectWriter } from './object-writes.ts';
+import type { Caller, ClusterContext } from './objects/cluster-context.ts';
+import type { ObjectDeleter } from './objects/object-deletion.ts';
+import { listObjects, readObject } from './objects/object-reads.ts';
+import { watchObjects } from './objects/object-watch.ts';
+import type { WatchLifetime } from './objects/object-watch.ts';
+import type { ObjectWriter } from './objects/object-writes.ts';
 import type { SubresourceCreator } from './subresource-creator.ts';
 
 /** The parts that the views of all users share. */

@@ -5,7 +5,7 @@ import { ApiError } from '../../cluster/index.ts';
 import { invalid, isJsonObject } from '../../resources/index.ts';
 import { matchConditionEnvironment } from '../../resources/match-conditions/index.ts';
 import type { FieldError, JsonObject } from '../../resources/index.ts';
-import type { KindBehaviour, KindWrite } from './kind-behaviour.ts';
+import type { KindBehaviour, KindWrite } from './kinds/kind-behaviour.ts';
 
 const GROUP = 'admissionregistration.k8s.io';
 

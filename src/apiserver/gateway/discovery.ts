@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { mediaRanges } from './negotiation.ts';
-import { subresourcesOf, verbsOf } from './subresources.ts';
+import { subresourcesOf, verbsOf } from '../subresources.ts';
 
 /** A version of a group, with its kinds. */
 interface ServedVersion {

@@ -7,7 +7,7 @@ import { ApiError, ClusterError } from '../../cluster/index.ts';
 import type { Authenticator } from '../embedded/authentication/authenticator.ts';
 import { impersonationOf } from '../embedded/authentication/impersonation.ts';
 import { forbidden } from '../embedded/authorization/forbidden.ts';
-import type { UserInfo } from '../embedded/request.ts';
+import type { UserInfo } from '../embedded/request/request.ts';
 import { notServed } from '../not-served.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { errorAnswer, send, setCommonHeaders, setWarnings } from './answer.ts';

@@ -7,8 +7,8 @@ import type { ResourceDefinition } from '../resource-definition.ts';
 import type { Answer } from './answer.ts';
 import { aggregatedContentType, aggregatedVersion, DiscoveryDocuments, discoveryPath } from './discovery.ts';
 import { mediaRanges } from './negotiation.ts';
-import { OpenApiDocuments } from './openapi.ts';
-import type { OpenApiDocument } from './openapi.ts';
+import { OpenApiDocuments } from '../openapi/openapi.ts';
+import type { OpenApiDocument } from '../openapi/openapi.ts';
 import { methodNotAllowed } from './resource-request.ts';
 
 /** The response of `/version` (`version.Info` of apimachinery). */

@@ -1,5 +1,5 @@
 import { ApiError } from '../../cluster/index.ts';
-import type { UserInfo } from '../embedded/request.ts';
+import type { UserInfo } from '../embedded/request/request.ts';
 
 /** Its members repair a cluster, so the share of a user does not hold for them, as with flow control of API servers. */
 const ADMINISTRATORS = 'system:masters';

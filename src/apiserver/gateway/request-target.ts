@@ -1,6 +1,6 @@
 // The target of a URL: an object, a collection, or a non-resource path
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris).
-import type { AccessAttributes } from '../embedded/request.ts';
+import type { AccessAttributes } from '../embedded/request/request.ts';
 
 /** A collection, an object, or a subresource. */
 export interface ResourceTarget {

@@ -5,7 +5,7 @@ import { ApiError } from '../../cluster/index.ts';
 import type { Cluster, Patch, WatchEvent, WriteOptions } from '../../cluster/index.ts';
 import { apiVersionOf, groupVersionOf, isJsonObject } from '../../resources/index.ts';
 import type { JsonObject, JsonValue, KubernetesObject, ObjectKey } from '../../resources/index.ts';
-import type { ClusterState } from '../embedded/request.ts';
+import type { ClusterState } from '../embedded/request/request.ts';
 import { notServed } from '../not-served.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import type { Answer } from './answer.ts';
@@ -14,7 +14,7 @@ import { BodySyntaxError, decode, decodeObject, mediaType, objectFormat, readBod
 import { deleteOptions, listOptions, selectorsOf, watchOptions, writeOptions } from './request-options.ts';
 import type { ParsedWriteOptions } from './request-options.ts';
 import type { ResourceTarget } from './request-target.ts';
-import { subresourcesOf, verbsOf } from './subresources.ts';
+import { subresourcesOf, verbsOf } from '../subresources.ts';
 import { listView, objectView } from './table.ts';
 import type { View } from './table.ts';
 

@@ -1,5 +1,5 @@
 import type { Cluster } from '../../cluster/index.ts';
-import type { Authorizer, ClusterState, UserInfo } from '../embedded/request.ts';
+import type { Authorizer, ClusterState, UserInfo } from '../embedded/request/request.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 
 /** The part of an embedded cluster that a gateway uses. */

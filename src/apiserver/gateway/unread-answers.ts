@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { ApiError } from '../../cluster/index.ts';
-import type { UserInfo } from '../embedded/request.ts';
+import type { UserInfo } from '../embedded/request/request.ts';
 import { isAdministrator } from './request-limit.ts';
 
 /** Most bytes of answers that clients have not read: lists of the largest cluster that this one is made for, for a few clients. */

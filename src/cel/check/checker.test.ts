@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CelError } from '../errors.ts';
+import { CelError } from '../model/errors.ts';
 import { createEnvironment } from '../environment.ts';
 import type { EnvironmentOptions } from '../environment.ts';
-import { DYN, INT, listOf, STRING, struct } from '../type.ts';
-import type { Expression } from '../ast.ts';
+import { DYN, INT, listOf, STRING, struct } from '../model/type.ts';
+import type { Expression } from '../model/ast.ts';
 import { escapeField, formatType, MUTATION_TYPES } from './index.ts';
 import { nearestName } from './suggestion.ts';
 

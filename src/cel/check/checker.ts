@@ -7,22 +7,35 @@ import type {
   MapExpression,
   SelectExpression,
   StructExpression,
-} from '../ast.ts';
-import { CelError } from '../errors.ts';
-import type { CelIssue } from '../errors.ts';
-import type { Overload } from '../library.ts';
+} from '../model/ast.ts';
+import { CelError } from '../model/errors.ts';
+import type { CelIssue } from '../model/errors.ts';
+import type { Overload } from '../model/library.ts';
 import { MAX_ISSUES, Operator } from '../syntax/index.ts';
 import type { ParsedExpression, Source } from '../syntax/index.ts';
-import { BOOL, BYTES, DOUBLE, DYN, INT, listOf, mapOf, NULL, optionalOf, parameter, STRING, UINT } from '../type.ts';
-import type { CelType } from '../type.ts';
-import { CelUint } from '../value.ts';
-import type { CelValue } from '../value.ts';
+import {
+  BOOL,
+  BYTES,
+  DOUBLE,
+  DYN,
+  INT,
+  listOf,
+  mapOf,
+  NULL,
+  optionalOf,
+  parameter,
+  STRING,
+  UINT,
+} from '../model/type.ts';
+import type { CelType } from '../model/type.ts';
+import { CelUint } from '../model/value.ts';
+import type { CelValue } from '../model/value.ts';
 import type { DeclaredFunction, DeclaredOverload, Declarations, Meaning } from './declarations.ts';
 import { hintsForCall, hintsForField, hintsForFunction, hintsForIdentifier, hintsForIndex } from './hints.ts';
 import { keyHint } from './key-hint.ts';
 import { MAX_TYPE_PARTS } from './limits.ts';
 import type { Message } from './messages.ts';
-import { formatArguments, formatType } from './type-text.ts';
+import { formatArguments, formatType } from '../syntax/type-text.ts';
 import {
   countTypeParts,
   isDyn,

@@ -1,5 +1,5 @@
-import { CelError } from '../errors.ts';
-import type { FunctionDeclaration, Library, Overload } from '../library.ts';
+import { CelError } from '../model/errors.ts';
+import type { FunctionDeclaration, Library, Overload } from '../model/library.ts';
 import type { MacroSet } from '../syntax/index.ts';
 import {
   BOOL,
@@ -15,11 +15,11 @@ import {
   TIMESTAMP,
   typeOf,
   UINT,
-} from '../type.ts';
-import type { CelType } from '../type.ts';
-import type { CelValue } from '../value.ts';
+} from '../model/type.ts';
+import type { CelType } from '../model/type.ts';
+import type { CelValue } from '../model/value.ts';
 import { type Message, MESSAGES, NULL_VALUE } from './messages.ts';
-import { TYPE_OF_TYPES } from './type-text.ts';
+import { TYPE_OF_TYPES } from '../syntax/type-text.ts';
 import { isSameType } from './unification.ts';
 import type { JsonStructs } from './unification.ts';
 

@@ -1,6 +1,6 @@
-import type { CallEstimate, CallSizes } from '../library.ts';
-import { exactly, scaleRange } from '../range.ts';
-import type { CelType } from '../type.ts';
+import type { CallEstimate, CallSizes } from '../model/library.ts';
+import { exactly, scaleRange } from '../model/range.ts';
+import type { CelType } from '../model/type.ts';
 import { isSameType } from './unification.ts';
 
 /** Cost per character of traversing a string (cel-go, `StringTraversalCostFactor`). */

@@ -1,10 +1,10 @@
-import type { CallExpression } from '../ast.ts';
-import { allowedSince } from '../library.ts';
-import type { CelType } from '../type.ts';
+import type { CallExpression } from '../model/ast.ts';
+import { allowedSince } from '../model/library.ts';
+import type { CelType } from '../model/type.ts';
 import type { DeclaredFunction, Declarations, TypeProvider } from './declarations.ts';
 import { MAX_LISTED_CANDIDATES } from './limits.ts';
 import { didYouMean } from './suggestion.ts';
-import { formatSignature, formatType, isOperator } from './type-text.ts';
+import { formatSignature, formatType, isOperator } from '../syntax/type-text.ts';
 import { listed } from '../../values/index.ts';
 
 /** Suggestions for an undeclared identifier. */

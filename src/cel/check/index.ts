@@ -18,4 +18,4 @@ export { ObjectTypes } from './object-types.ts';
 export { SchemaTypes } from './schema-types.ts';
 export type { StructuralSchema } from './schema-types.ts';
 export { escapeField } from './field-escaping.ts';
-export { formatType } from './type-text.ts';
+export { formatType } from '../syntax/type-text.ts';

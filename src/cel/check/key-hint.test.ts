@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createEnvironment } from '../environment.ts';
-import { CelError } from '../errors.ts';
-import { DYN } from '../type.ts';
+import { CelError } from '../model/errors.ts';
+import { DYN } from '../model/type.ts';
 
 const environment = createEnvironment({ variables: { object: DYN, request: DYN } });
 

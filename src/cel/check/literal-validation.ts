@@ -1,12 +1,12 @@
-import type { CallExpression, Expression, ListExpression, MapExpression } from '../ast.ts';
-import { CelError } from '../errors.ts';
-import type { CelIssue } from '../errors.ts';
+import type { CallExpression, Expression, ListExpression, MapExpression } from '../model/ast.ts';
+import { CelError } from '../model/errors.ts';
+import type { CelIssue } from '../model/errors.ts';
 import { checkFormat } from '../libraries/format-check.ts';
-import { DYN } from '../type.ts';
-import type { CelType } from '../type.ts';
-import { EvaluationFailure } from '../value.ts';
+import { DYN } from '../model/type.ts';
+import type { CelType } from '../model/type.ts';
+import { EvaluationFailure } from '../model/value.ts';
 import type { CheckedExpression } from './checker.ts';
-import { formatType } from './type-text.ts';
+import { formatType } from '../syntax/type-text.ts';
 import { isSameType, optionalValueType } from './unification.ts';
 
 /** Functions whose literal argument is parsed at compile time: an invalid literal fails in every evaluation. */

@@ -1,5 +1,18 @@
-import { BOOL, BYTES, DOUBLE, DURATION, DYN, INT, listOf, mapOf, STRING, TIMESTAMP, UINT, wrapperOf } from '../type.ts';
-import type { CelType } from '../type.ts';
+import {
+  BOOL,
+  BYTES,
+  DOUBLE,
+  DURATION,
+  DYN,
+  INT,
+  listOf,
+  mapOf,
+  STRING,
+  TIMESTAMP,
+  UINT,
+  wrapperOf,
+} from '../model/type.ts';
+import type { CelType } from '../model/type.ts';
 
 /** A message of protobuf that expressions construct by its name. */
 export interface Message {

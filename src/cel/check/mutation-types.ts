@@ -1,5 +1,5 @@
-import { DYN, STRING, struct } from '../type.ts';
-import type { CelType } from '../type.ts';
+import { DYN, STRING, struct } from '../model/type.ts';
+import type { CelType } from '../model/type.ts';
 import type { TypeProvider } from './declarations.ts';
 
 const OBJECT = 'Object';

@@ -1,5 +1,5 @@
-import { BOOL, DYN, INT, listOf, mapOf, STRING, struct } from '../type.ts';
-import type { CelType } from '../type.ts';
+import { BOOL, DYN, INT, listOf, mapOf, STRING, struct } from '../model/type.ts';
+import type { CelType } from '../model/type.ts';
 import type { TypeProvider } from './declarations.ts';
 import { MAX_SCHEMA_DEPTH } from './limits.ts';
 import type { StructuralSchema } from './schema-types.ts';

@@ -1,7 +1,7 @@
 import { MAX_PATTERN_SIZE, patternProblem, patternSize } from '../../go/index.ts';
-import type { Expression } from '../ast.ts';
-import { CelError } from '../errors.ts';
-import { expressionsOf } from '../expression-tree.ts';
+import type { Expression } from '../model/ast.ts';
+import { CelError } from '../model/errors.ts';
+import { expressionsOf } from '../model/expression-tree.ts';
 import type { CheckedExpression } from './checker.ts';
 
 /** Functions whose last argument but for a number is a regular expression. */

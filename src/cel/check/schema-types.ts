@@ -1,6 +1,6 @@
 import { RESERVED_WORDS } from '../syntax/index.ts';
-import { BOOL, BYTES, DOUBLE, DURATION, DYN, INT, listOf, mapOf, STRING, struct, TIMESTAMP } from '../type.ts';
-import type { CelType } from '../type.ts';
+import { BOOL, BYTES, DOUBLE, DURATION, DYN, INT, listOf, mapOf, STRING, struct, TIMESTAMP } from '../model/type.ts';
+import type { CelType } from '../model/type.ts';
 import type { SizeEstimator } from './cost-estimate.ts';
 import type { TypeProvider } from './declarations.ts';
 import { escapeField } from './field-escaping.ts';

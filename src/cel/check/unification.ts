@@ -1,5 +1,5 @@
-import { DYN, STRING, unwrapped } from '../type.ts';
-import type { CelType } from '../type.ts';
+import { DYN, STRING, unwrapped } from '../model/type.ts';
+import type { CelType } from '../model/type.ts';
 import { MAX_TYPE_WORK } from './limits.ts';
 
 /**

@@ -1,5 +1,5 @@
-import { CelBoxed, CelDouble, CelUint, EvaluationFailure } from '../value.ts';
-import type { CelRecord, CelResult, CelValue } from '../value.ts';
+import { CelBoxed, CelDouble, CelUint, EvaluationFailure } from '../model/value.ts';
+import type { CelRecord, CelResult, CelValue } from '../model/value.ts';
 import { findInMap, indexOf } from './map.ts';
 import { printValue } from './print.ts';
 import { CelStruct } from './struct.ts';

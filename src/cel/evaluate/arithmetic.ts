@@ -1,11 +1,11 @@
-import { CelDouble, CelUint, EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue } from '../value.ts';
+import { CelDouble, CelUint, EvaluationFailure } from '../model/value.ts';
+import type { CelResult, CelValue } from '../model/value.ts';
 import { MAX_INT, MAX_UINT, MIN_INT, doubleOf, doubleValue, isInt, isNumeric, toInt } from './number.ts';
 import { NO_SUCH_OVERLOAD, compareValues, isOrdered } from './order.ts';
 import { CelDuration, CelTimestamp, addDuration, durationOf, timeBetween } from './time.ts';
 import { isList, isMap } from './type-name.ts';
 import { mapSize } from './map.ts';
-import { codePointCount } from '../code-point-count.ts';
+import { codePointCount } from '../model/code-point-count.ts';
 
 // Operators as functions of any values. Failures are those of API servers: with the operator's name if the left
 // operand's type does not support the operation, and only "no such overload" if the right operand does not match.

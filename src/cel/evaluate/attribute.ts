@@ -1,5 +1,5 @@
-import { CelBoxed, EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue } from '../value.ts';
+import { CelBoxed, EvaluationFailure } from '../model/value.ts';
+import type { CelResult, CelValue } from '../model/value.ts';
 import { goTypeOf, hasField, hasFields, isPlainName, isQualifier, lookup, missing, plainField } from './access.ts';
 import type { Frame, Run } from './frame.ts';
 import { CelOptional } from './optional.ts';

@@ -1,7 +1,7 @@
-import { CALL_COST } from '../library.ts';
-import type { Overload } from '../library.ts';
-import { CelDouble, CelObject, CelUint, EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue, WorkMeter } from '../value.ts';
+import { CALL_COST } from '../model/library.ts';
+import type { Overload } from '../model/library.ts';
+import { CelDouble, CelObject, CelUint, EvaluationFailure } from '../model/value.ts';
+import type { CelResult, CelValue, WorkMeter } from '../model/value.ts';
 import { equalValues } from './equality.ts';
 import { MAX_TEXT_LENGTH, COST_EXCEEDED, Cancellation, ELEMENTS_PER_WORK } from './frame.ts';
 import type { Frame, Run } from './frame.ts';

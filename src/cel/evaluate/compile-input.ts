@@ -1,7 +1,7 @@
-import type { Expression } from '../ast.ts';
-import type { Overload } from '../library.ts';
-import type { CelType } from '../type.ts';
-import type { CelValue } from '../value.ts';
+import type { Expression } from '../model/ast.ts';
+import type { Overload } from '../model/library.ts';
+import type { CelType } from '../model/type.ts';
+import type { CelValue } from '../model/value.ts';
 import type { StructFactory } from './struct.ts';
 
 /** The meaning of an identifier that is not a variable. */

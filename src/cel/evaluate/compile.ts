@@ -6,11 +6,11 @@ import type {
   MapExpression,
   SelectExpression,
   StructExpression,
-} from '../ast.ts';
-import { CelError } from '../errors.ts';
-import type { Overload } from '../library.ts';
-import { EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue } from '../value.ts';
+} from '../model/ast.ts';
+import { CelError } from '../model/errors.ts';
+import type { Overload } from '../model/library.ts';
+import { EvaluationFailure } from '../model/value.ts';
+import type { CelResult, CelValue } from '../model/value.ts';
 import { goTypeOf, isQualifier } from './access.ts';
 import { attribute, qualified, runAttribute, runRawOptional } from './attribute.ts';
 import type { Attribute, Qualifier } from './attribute.ts';

@@ -1,6 +1,6 @@
-import { CALL_COST } from '../library.ts';
-import { EvaluationFailure } from '../value.ts';
-import type { CelMap, CelRecord, CelResult, CelValue } from '../value.ts';
+import { CALL_COST } from '../model/library.ts';
+import { EvaluationFailure } from '../model/value.ts';
+import type { CelMap, CelRecord, CelResult, CelValue } from '../model/value.ts';
 import { goTypeOf } from './access.ts';
 import { failureOf } from './attribute.ts';
 import { insertInto } from './extension-libraries.ts';

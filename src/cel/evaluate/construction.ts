@@ -1,5 +1,5 @@
-import { EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue } from '../value.ts';
+import { EvaluationFailure } from '../model/value.ts';
+import type { CelResult, CelValue } from '../model/value.ts';
 import type { Run } from './frame.ts';
 import { MapBuilder } from './map.ts';
 import { CelOptional } from './optional.ts';

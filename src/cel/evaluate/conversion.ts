@@ -1,6 +1,6 @@
 import { formatFloat } from '../../go/index.ts';
-import { CelUint, EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue } from '../value.ts';
+import { CelUint, EvaluationFailure } from '../model/value.ts';
+import type { CelResult, CelValue } from '../model/value.ts';
 import { MAX_INT, MAX_UINT, MIN_INT, doubleOf, doubleValue, isInt, toInt } from './number.ts';
 import {
   CelDuration,

@@ -1,5 +1,5 @@
-import { CelMap, CelObject } from '../value.ts';
-import type { CelValue, WorkMeter } from '../value.ts';
+import { CelMap, CelObject } from '../model/value.ts';
+import type { CelValue, WorkMeter } from '../model/value.ts';
 import { findInMap, keysOf, mapSize } from './map.ts';
 import { compareNumbers, isNumeric } from './number.ts';
 import { isMap } from './type-name.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createEnvironment } from '../environment.ts';
-import { CelError } from '../errors.ts';
-import { DYN, INT, STRING, struct } from '../type.ts';
-import { CelObject, EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue } from '../value.ts';
+import { CelError } from '../model/errors.ts';
+import { DYN, INT, STRING, struct } from '../model/type.ts';
+import { CelObject, EvaluationFailure } from '../model/value.ts';
+import type { CelResult, CelValue } from '../model/value.ts';
 import { Cancellation, CelStruct, CostCounter, LazyStruct, MAX_WORK, printValue } from './index.ts';
 import type { Bindings, EvaluateOptions, Evaluation } from './index.ts';
 

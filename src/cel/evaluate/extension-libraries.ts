@@ -1,7 +1,7 @@
-import type { Library } from '../library.ts';
-import { BOOL, DYN, INT, STRING, listOf, mapOf, optionalOf, parameter } from '../type.ts';
-import { EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue } from '../value.ts';
+import type { Library } from '../model/library.ts';
+import { BOOL, DYN, INT, STRING, listOf, mapOf, optionalOf, parameter } from '../model/type.ts';
+import { EvaluationFailure } from '../model/value.ts';
+import type { CelResult, CelValue } from '../model/value.ts';
 import { isZero } from './arithmetic.ts';
 import { MapBuilder, findInMap, keysOf } from './map.ts';
 import { CelOptional } from './optional.ts';

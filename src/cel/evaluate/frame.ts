@@ -1,4 +1,4 @@
-import type { CelResult, WorkMeter } from '../value.ts';
+import type { CelResult, WorkMeter } from '../model/value.ts';
 
 /**
  * Maximum work of one evaluation, independent of its budget: some operations cost little and work much (joining lists

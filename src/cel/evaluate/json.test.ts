@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { CelDouble } from '../value.ts';
+import { CelDouble } from '../model/value.ts';
 import { parseCelJson } from './json.ts';
 
 describe('parsing JSON', () => {

@@ -1,5 +1,5 @@
 import { buildJson, endOfJsonString, jsonNumberAt, parseJson } from '../../values/index.ts';
-import type { CelValue } from '../value.ts';
+import type { CelValue } from '../model/value.ts';
 import { MAX_INT, MIN_INT, doubleOf, toInt } from './number.ts';
 
 // JSON.parse does not distinguish the double `1.0` from the int `1`, and rounds integers beyond 2^53. Most documents

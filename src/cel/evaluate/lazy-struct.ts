@@ -1,4 +1,4 @@
-import type { CelResult, CelValue } from '../value.ts';
+import type { CelResult, CelValue } from '../model/value.ts';
 import { CelStruct } from './struct.ts';
 
 /** A struct whose fields are computed once, on first use: `variables` of a policy. */

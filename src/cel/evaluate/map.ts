@@ -1,6 +1,6 @@
 import { setOwn } from '../../values/index.ts';
-import { CelDouble, CelMap, CelUint } from '../value.ts';
-import type { CelRecord, CelValue, MapKey } from '../value.ts';
+import { CelDouble, CelMap, CelUint } from '../model/value.ts';
+import type { CelRecord, CelValue, MapKey } from '../model/value.ts';
 import { isInt, toInt } from './number.ts';
 
 /** The identity of a map key; undefined if a value of this type cannot be a key. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createEnvironment } from '../environment.ts';
-import { DYN } from '../type.ts';
-import { EvaluationFailure } from '../value.ts';
-import type { CelValue } from '../value.ts';
+import { DYN } from '../model/type.ts';
+import { EvaluationFailure } from '../model/value.ts';
+import type { CelValue } from '../model/value.ts';
 import { Cancellation } from './index.ts';
 
 const environment = createEnvironment({ variables: { x: DYN } });

@@ -1,7 +1,7 @@
 // Values of protobuf's well-known messages, such as `google.protobuf.Duration{seconds: 90}`, with the errors of API servers.
 import { NS_PER_SECOND } from '../../go/index.ts';
-import { CelDouble, CelUint, EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue, WorkMeter } from '../value.ts';
+import { CelDouble, CelUint, EvaluationFailure } from '../model/value.ts';
+import type { CelResult, CelValue, WorkMeter } from '../model/value.ts';
 import { findInMap, keysOf, MapBuilder, mapSize } from './map.ts';
 import { doubleOf, doubleValue, isInt, MAX_INT, MIN_INT } from './number.ts';
 import { CelOptional } from './optional.ts';

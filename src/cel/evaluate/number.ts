@@ -1,5 +1,5 @@
-import { CelDouble, CelUint } from '../value.ts';
-import type { CelValue } from '../value.ts';
+import { CelDouble, CelUint } from '../model/value.ts';
+import type { CelValue } from '../model/value.ts';
 
 /** Range of int. */
 export const MIN_INT = -(2n ** 63n);

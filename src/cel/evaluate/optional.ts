@@ -1,5 +1,5 @@
-import { CelObject } from '../value.ts';
-import type { CelValue, WorkMeter } from '../value.ts';
+import { CelObject } from '../model/value.ts';
+import type { CelValue, WorkMeter } from '../model/value.ts';
 import { equalValues } from './equality.ts';
 import { sizeOf } from './size.ts';
 

@@ -1,6 +1,6 @@
 import { compareStrings } from '../../go/index.ts';
-import { EvaluationFailure } from '../value.ts';
-import type { CelValue } from '../value.ts';
+import { EvaluationFailure } from '../model/value.ts';
+import type { CelValue } from '../model/value.ts';
 import { compareNumbers, isNumeric } from './number.ts';
 import { CelDuration, CelTimestamp } from './time.ts';
 

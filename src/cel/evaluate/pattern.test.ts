@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { EvaluationFailure } from '../value.ts';
+import { EvaluationFailure } from '../model/value.ts';
 import { compilePattern } from './pattern.ts';
 
 describe('a regular expression', () => {

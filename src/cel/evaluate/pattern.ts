@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js';
 import { MAX_PATTERN_SIZE, patternProblem } from '../../go/index.ts';
-import { EvaluationFailure } from '../value.ts';
+import { EvaluationFailure } from '../model/value.ts';
 import { errorText, KeptEntries } from '../../values/index.ts';
 
 /** A compiled RE2 regular expression. Matching takes linear time in the text. */

@@ -1,5 +1,5 @@
-import { CelObject, CelUint } from '../value.ts';
-import type { CelValue } from '../value.ts';
+import { CelObject, CelUint } from '../model/value.ts';
+import type { CelValue } from '../model/value.ts';
 import { toText } from './conversion.ts';
 import { findInMap, keysOf } from './map.ts';
 import { CelOptional } from './optional.ts';

@@ -1,6 +1,6 @@
-import type { CelType } from '../type.ts';
-import { CelObject, CelUint } from '../value.ts';
-import type { CelValue } from '../value.ts';
+import type { CelType } from '../model/type.ts';
+import { CelObject, CelUint } from '../model/value.ts';
+import type { CelValue } from '../model/value.ts';
 import { doubleValue, isInt } from './number.ts';
 import { findInMap, keysOf } from './map.ts';
 import { isList, isMap, typeNameOf } from './type-name.ts';

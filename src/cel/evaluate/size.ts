@@ -1,6 +1,6 @@
-import { codePointCount } from '../code-point-count.ts';
-import { CelBoxed, CelMap, CelObject } from '../value.ts';
-import type { CelValue } from '../value.ts';
+import { codePointCount } from '../model/code-point-count.ts';
+import { CelBoxed, CelMap, CelObject } from '../model/value.ts';
+import type { CelValue } from '../model/value.ts';
 
 /** Size of a value for costs, in code points, bytes, elements or entries; 1 for values without a size. */
 export function sizeOf(value: CelValue): number {

@@ -1,6 +1,6 @@
-import type { CallEstimate, CallSizes, Overload, Range } from '../library.ts';
-import { addRanges, exactly, multiplyRanges, scaleRange, uniteRanges, UNKNOWN_RANGE } from '../range.ts';
-import type { CelValue } from '../value.ts';
+import type { CallEstimate, CallSizes, Overload, Range } from '../model/library.ts';
+import { addRanges, exactly, multiplyRanges, scaleRange, uniteRanges, UNKNOWN_RANGE } from '../model/range.ts';
+import type { CelValue } from '../model/value.ts';
 import { sizeOf } from './size.ts';
 
 /** Cost of traversing a string per code point, as in API servers. */

@@ -1,7 +1,7 @@
 import { dayOfYear, weekdayOf } from '../../go/index.ts';
 import type { CivilTime } from '../../go/index.ts';
 import { hasPart } from '../../values/index.ts';
-import type { FunctionDeclaration, Library, Overload } from '../library.ts';
+import type { FunctionDeclaration, Library, Overload } from '../model/library.ts';
 import {
   BOOL,
   BYTES,
@@ -17,10 +17,10 @@ import {
   mapOf,
   parameter,
   typeOf,
-} from '../type.ts';
-import type { CelType } from '../type.ts';
-import { EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue, WorkMeter } from '../value.ts';
+} from '../model/type.ts';
+import type { CelType } from '../model/type.ts';
+import { EvaluationFailure } from '../model/value.ts';
+import type { CelResult, CelValue, WorkMeter } from '../model/value.ts';
 import {
   add,
   divide,

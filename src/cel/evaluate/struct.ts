@@ -1,5 +1,5 @@
-import { CelObject, EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue, WorkMeter } from '../value.ts';
+import { CelObject, EvaluationFailure } from '../model/value.ts';
+import type { CelResult, CelValue, WorkMeter } from '../model/value.ts';
 
 /** A value with named fields that is not a map: `Object{…}`, `JSONPatch{…}`, the lazy `variables`. */
 export abstract class CelStruct extends CelObject {

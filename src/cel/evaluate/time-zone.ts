@@ -1,6 +1,6 @@
 import { civilOf, quote, TimeZone } from '../../go/index.ts';
 import type { CivilTime } from '../../go/index.ts';
-import { EvaluationFailure } from '../value.ts';
+import { EvaluationFailure } from '../model/value.ts';
 import type { CelTimestamp } from './time.ts';
 
 /** Number of cached time zones: creating one takes a thousand times longer than using it, and expressions use few. */

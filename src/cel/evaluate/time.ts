@@ -7,8 +7,8 @@ import {
   parseRfc3339,
   RFC3339_NANO,
 } from '../../go/index.ts';
-import { CelObject, EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue } from '../value.ts';
+import { CelObject, EvaluationFailure } from '../model/value.ts';
+import type { CelResult, CelValue } from '../model/value.ts';
 import { MAX_INT, MIN_INT } from './number.ts';
 
 /** Range of timestamps in seconds since 1970: 0001-01-01T00:00:00Z to 9999-12-31T23:59:59Z. */

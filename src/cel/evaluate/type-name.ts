@@ -1,5 +1,5 @@
-import { CelBoxed, CelDouble, CelMap, CelObject, CelUint } from '../value.ts';
-import type { CelRecord, CelValue } from '../value.ts';
+import { CelBoxed, CelDouble, CelMap, CelObject, CelUint } from '../model/value.ts';
+import type { CelRecord, CelValue } from '../model/value.ts';
 
 /** The name of a value's type, as in `type(value)` and errors. */
 export function typeNameOf(value: CelValue): string {

@@ -1,5 +1,5 @@
-import { CelObject } from '../value.ts';
-import type { CelValue } from '../value.ts';
+import { CelObject } from '../model/value.ts';
+import type { CelValue } from '../model/value.ts';
 import { typeNameOf } from './type-name.ts';
 
 /** A type as a value: the result of `type(x)`, and the value of names such as `int` or `net.IP`. */

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CelDouble, CelMap, CelUint, EvaluationFailure } from '../value.ts';
-import type { CelValue } from '../value.ts';
+import { CelDouble, CelMap, CelUint, EvaluationFailure } from '../model/value.ts';
+import type { CelValue } from '../model/value.ts';
 import { add, divide, modulo, multiply, negate, subtract } from './arithmetic.ts';
 import { toDoubleValue, toIntValue, toText, toUintValue } from './conversion.ts';
 import { equalValues } from './equality.ts';
 import { findInMap, MapBuilder } from './map.ts';
 import { compareValues } from './order.ts';
 import { compilePattern } from './pattern.ts';
-import { codePointCount } from '../code-point-count.ts';
+import { codePointCount } from '../model/code-point-count.ts';
 import { sizeOf } from './size.ts';
 import { CelDuration, CelTimestamp, formatDuration, formatTimestamp, parseDuration, parseTimestamp } from './time.ts';
 import { TimeZones } from './time-zone.ts';

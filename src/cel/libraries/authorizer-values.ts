@@ -1,5 +1,5 @@
-import type { CelValue } from '../value.ts';
-import { EvaluationFailure } from '../value.ts';
+import type { CelValue } from '../model/value.ts';
+import { EvaluationFailure } from '../model/value.ts';
 import { errorText } from '../../values/index.ts';
 import { fail, LibraryValue } from './declare.ts';
 import { isNamespaceName, isServiceAccountName } from './named-formats.ts';

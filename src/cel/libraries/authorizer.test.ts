@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { EvaluationFailure } from '../value.ts';
+import { EvaluationFailure } from '../model/value.ts';
 import { AuthorizerValue, Decision, PathCheck, ResourceCheck } from './authorizer-values.ts';
 import type { AuthorizationRequest, GroupCheck } from './authorizer-values.ts';
 

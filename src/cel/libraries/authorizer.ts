@@ -1,7 +1,7 @@
-import type { FunctionDeclaration, Library } from '../library.ts';
-import { BOOL, STRING, struct } from '../type.ts';
-import type { CelType } from '../type.ts';
-import type { CelResult } from '../value.ts';
+import type { FunctionDeclaration, Library } from '../model/library.ts';
+import { BOOL, STRING, struct } from '../model/type.ts';
+import type { CelType } from '../model/type.ts';
+import type { CelResult } from '../model/value.ts';
 import type {
   AuthorizationAnswer,
   AuthorizerValue,

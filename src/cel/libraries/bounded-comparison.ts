@@ -1,7 +1,7 @@
 import { equalValues } from '../evaluate/index.ts';
-import type { WorkMeter } from '../value.ts';
-import { CelUint, CelDouble } from '../value.ts';
-import type { CelValue, EvaluationFailure } from '../value.ts';
+import type { WorkMeter } from '../model/value.ts';
+import { CelUint, CelDouble } from '../model/value.ts';
+import type { CelValue, EvaluationFailure } from '../model/value.ts';
 import { fail } from './declare.ts';
 import { MAX_COMPARISONS } from './limits.ts';
 

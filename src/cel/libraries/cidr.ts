@@ -1,8 +1,8 @@
-import { addRanges, exactly, scaleRange } from '../range.ts';
-import type { CallSizes, Library, Overload, Range } from '../library.ts';
-import { BOOL, INT, opaque, STRING } from '../type.ts';
-import { EvaluationFailure } from '../value.ts';
-import type { CelResult } from '../value.ts';
+import { addRanges, exactly, scaleRange } from '../model/range.ts';
+import type { CallSizes, Library, Overload, Range } from '../model/library.ts';
+import { BOOL, INT, opaque, STRING } from '../model/type.ts';
+import { EvaluationFailure } from '../model/value.ts';
+import type { CelResult } from '../model/value.ts';
 import { NOMINAL, rangeOf, scan, sizeOfArgument, TRAVERSAL } from './costs.ts';
 import { describe, fail, global, member, NO_SUCH_OVERLOAD } from './declare.ts';
 import { parseIp } from './ip-address.ts';

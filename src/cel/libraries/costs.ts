@@ -1,9 +1,9 @@
 import { matchCost, PATTERN_FACTOR, sizeOf, TRAVERSAL_FACTOR } from '../evaluate/index.ts';
-import { addRanges, exactly, multiplyRanges, scaleRange, UNKNOWN_RANGE } from '../range.ts';
-import { CALL_COST } from '../library.ts';
-import type { CallEstimate, CallSizes, Overload, Range } from '../library.ts';
-import { EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue } from '../value.ts';
+import { addRanges, exactly, multiplyRanges, scaleRange, UNKNOWN_RANGE } from '../model/range.ts';
+import { CALL_COST } from '../model/library.ts';
+import type { CallEstimate, CallSizes, Overload, Range } from '../model/library.ts';
+import { EvaluationFailure } from '../model/value.ts';
+import type { CelResult, CelValue } from '../model/value.ts';
 
 /** Cost of traversing a string per code point or byte, as in API servers. */
 export const TRAVERSAL = TRAVERSAL_FACTOR;

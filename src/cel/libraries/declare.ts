@@ -1,8 +1,8 @@
-import type { CelType } from '../type.ts';
-import type { FunctionDeclaration, Overload, PreparedCall } from '../library.ts';
+import type { CelType } from '../model/type.ts';
+import type { FunctionDeclaration, Overload, PreparedCall } from '../model/library.ts';
 import { NO_SUCH_OVERLOAD } from '../evaluate/index.ts';
-import { CelObject, EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue } from '../value.ts';
+import { CelObject, EvaluationFailure } from '../model/value.ts';
+import type { CelResult, CelValue } from '../model/value.ts';
 
 export { NO_SUCH_OVERLOAD };
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { EvaluationFailure } from '../value.ts';
+import { EvaluationFailure } from '../model/value.ts';
 import { ENCODER_EXTENSIONS } from './encoders.ts';
 
 const [encode, decode] = ENCODER_EXTENSIONS.functions.flatMap(({ overloads }) => overloads);

@@ -1,6 +1,6 @@
-import type { Library } from '../library.ts';
-import { BYTES, STRING } from '../type.ts';
-import type { CelResult } from '../value.ts';
+import type { Library } from '../model/library.ts';
+import { BYTES, STRING } from '../model/type.ts';
+import type { CelResult } from '../model/value.ts';
 import { describe, fail, global } from './declare.ts';
 
 /** cel-go's encoders, which API servers do not support. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Expression } from '../ast.ts';
+import type { Expression } from '../model/ast.ts';
 import { MacroSet, parse } from '../syntax/index.ts';
-import { DYN, INT, STRING } from '../type.ts';
-import type { CelType } from '../type.ts';
+import { DYN, INT, STRING } from '../model/type.ts';
+import type { CelType } from '../model/type.ts';
 import { checkFormat } from './format-check.ts';
 
 function typeOf(node: Expression): CelType {

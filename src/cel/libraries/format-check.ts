@@ -1,6 +1,6 @@
-import type { CallExpression, Expression } from '../ast.ts';
+import type { CallExpression, Expression } from '../model/ast.ts';
 import { nameOfType } from '../evaluate/index.ts';
-import { type CelType, unwrapped } from '../type.ts';
+import { type CelType, unwrapped } from '../model/type.ts';
 import { FormatError, parseFormat } from './string-format.ts';
 import type { FormatClause } from './string-format.ts';
 

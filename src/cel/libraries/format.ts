@@ -1,6 +1,6 @@
 import { CelOptional, matchCost } from '../evaluate/index.ts';
-import type { FunctionDeclaration, Library } from '../library.ts';
-import { listOf, optionalOf, STRING, struct } from '../type.ts';
+import type { FunctionDeclaration, Library } from '../model/library.ts';
+import { listOf, optionalOf, STRING, struct } from '../model/type.ts';
 import { fixed, matchEstimate, rangeOf, sizeOfArgument } from './costs.ts';
 import { describe, global, member } from './declare.ts';
 import { NAMED_FORMATS, NamedFormat } from './named-formats.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createEnvironment } from '../environment.ts';
-import { DYN } from '../type.ts';
-import { EvaluationFailure } from '../value.ts';
+import { DYN } from '../model/type.ts';
+import { EvaluationFailure } from '../model/value.ts';
 import { MacroSet, MATH_MACROS, parse, STANDARD_MACROS } from '../syntax/index.ts';
 import { Program } from '../program.ts';
-import type { Library } from '../library.ts';
+import type { Library } from '../model/library.ts';
 import { check, Declarations } from '../check/index.ts';
 import { compileExpression, equalValues, OPTIONAL_LIBRARY, standardLibrary } from '../evaluate/index.ts';
 import {

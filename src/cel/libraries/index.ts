@@ -1,4 +1,4 @@
-import type { Library } from '../library.ts';
+import type { Library } from '../model/library.ts';
 import { AUTHORIZER_LIBRARY, AUTHORIZER_SELECTORS_LIBRARY } from './authorizer.ts';
 import { CIDR_LIBRARY } from './cidr.ts';
 import { ENCODER_EXTENSIONS } from './encoders.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { isIPv6 } from 'node:net';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { EvaluationFailure } from '../value.ts';
+import { EvaluationFailure } from '../model/value.ts';
 import { IpAddress, parseIp } from './ip-address.ts';
 import { IpNetwork, parseNetwork } from './ip-network.ts';
 

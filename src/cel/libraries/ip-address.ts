@@ -1,7 +1,7 @@
 import { quote, quoteBytes, toBinary } from '../../go/index.ts';
-import type { CelValue } from '../value.ts';
+import type { CelValue } from '../model/value.ts';
 import { fail, LibraryValue } from './declare.ts';
-import type { EvaluationFailure } from '../value.ts';
+import type { EvaluationFailure } from '../model/value.ts';
 
 /** Length of an address in bits. */
 type AddressLength = 32 | 128;

@@ -1,5 +1,5 @@
 import { quote } from '../../go/index.ts';
-import type { CelValue, EvaluationFailure } from '../value.ts';
+import type { CelValue, EvaluationFailure } from '../model/value.ts';
 import { fail, LibraryValue } from './declare.ts';
 import { IpAddress, parseAddress } from './ip-address.ts';
 

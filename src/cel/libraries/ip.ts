@@ -1,6 +1,6 @@
-import type { Library } from '../library.ts';
-import { BOOL, INT, opaque, STRING } from '../type.ts';
-import { EvaluationFailure } from '../value.ts';
+import type { Library } from '../model/library.ts';
+import { BOOL, INT, opaque, STRING } from '../model/type.ts';
+import { EvaluationFailure } from '../model/value.ts';
 import { NOMINAL, scan } from './costs.ts';
 import { describe, global, member } from './declare.ts';
 import { parseIp } from './ip-address.ts';

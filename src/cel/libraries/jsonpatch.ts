@@ -1,5 +1,5 @@
-import type { Library } from '../library.ts';
-import { STRING } from '../type.ts';
+import type { Library } from '../model/library.ts';
+import { STRING } from '../model/type.ts';
 import { scan } from './costs.ts';
 import { describe, global } from './declare.ts';
 

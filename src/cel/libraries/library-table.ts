@@ -1,5 +1,5 @@
-import { formatType } from '../check/type-text.ts';
-import type { FunctionDeclaration, FunctionExample, Library, Overload } from '../library.ts';
+import { formatType } from '../syntax/type-text.ts';
+import type { FunctionDeclaration, FunctionExample, Library, Overload } from '../model/library.ts';
 
 /** A row of documentation: one overload of a function. */
 export interface FunctionRow {

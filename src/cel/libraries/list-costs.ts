@@ -1,9 +1,9 @@
 import { isList, isMap, keysOf, findInMap } from '../evaluate/index.ts';
-import { addRanges, exactly, multiplyRanges, scaleRange, UNKNOWN_RANGE } from '../range.ts';
-import { CALL_COST } from '../library.ts';
-import type { CallEstimate, CallSizes, Overload, Range } from '../library.ts';
-import type { CelType } from '../type.ts';
-import type { CelValue } from '../value.ts';
+import { addRanges, exactly, multiplyRanges, scaleRange, UNKNOWN_RANGE } from '../model/range.ts';
+import { CALL_COST } from '../model/library.ts';
+import type { CallEstimate, CallSizes, Overload, Range } from '../model/library.ts';
+import type { CelType } from '../model/type.ts';
+import type { CelValue } from '../model/value.ts';
 import { LIST_BASE, rangeOf, TRAVERSAL } from './costs.ts';
 import { MAX_VISITED } from './limits.ts';
 

@@ -1,10 +1,10 @@
 import { compareValues, isInt, isList, isOrdered, nameOfType, typeNameOf } from '../evaluate/index.ts';
-import { exactly, multiplyRanges } from '../range.ts';
-import type { CallSizes, FunctionDeclaration, Library, Overload } from '../library.ts';
-import { DYN, INT, listOf, parameter } from '../type.ts';
-import type { CelType } from '../type.ts';
-import { EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue } from '../value.ts';
+import { exactly, multiplyRanges } from '../model/range.ts';
+import type { CallSizes, FunctionDeclaration, Library, Overload } from '../model/library.ts';
+import { DYN, INT, listOf, parameter } from '../model/type.ts';
+import type { CelType } from '../model/type.ts';
+import { EvaluationFailure } from '../model/value.ts';
+import type { CelResult, CelValue } from '../model/value.ts';
 import { ValueSet, withBoundedEquality } from './bounded-comparison.ts';
 import { rangeOf, sizeOfArgument, sizeOfResult, TRAVERSAL } from './costs.ts';
 import { describe, fail, global, member, NO_SUCH_OVERLOAD } from './declare.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { CelDouble, EvaluationFailure } from '../value.ts';
-import type { CelValue } from '../value.ts';
+import { CelDouble, EvaluationFailure } from '../model/value.ts';
+import type { CelValue } from '../model/value.ts';
 import { MAX_LIST_LENGTH } from './limits.ts';
 import { LIST_EXTENSIONS_LIBRARY } from './list-extensions.ts';
 import { traversalCost } from './list-costs.ts';

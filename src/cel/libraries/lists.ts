@@ -1,10 +1,10 @@
 import { add } from '../evaluate/arithmetic.ts';
 import { CelDuration, compareValues, isList, isOrdered } from '../evaluate/index.ts';
-import type { FunctionDeclaration, Library, Overload } from '../library.ts';
-import { BOOL, BYTES, DOUBLE, DURATION, DYN, INT, listOf, parameter, STRING, TIMESTAMP, UINT } from '../type.ts';
-import type { CelType } from '../type.ts';
-import { CelDouble, CelUint, EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue } from '../value.ts';
+import type { FunctionDeclaration, Library, Overload } from '../model/library.ts';
+import { BOOL, BYTES, DOUBLE, DURATION, DYN, INT, listOf, parameter, STRING, TIMESTAMP, UINT } from '../model/type.ts';
+import type { CelType } from '../model/type.ts';
+import { CelDouble, CelUint, EvaluationFailure } from '../model/value.ts';
+import type { CelResult, CelValue } from '../model/value.ts';
 import { withBoundedEquality } from './bounded-comparison.ts';
 import { describe, fail, member, NO_SUCH_OVERLOAD } from './declare.ts';
 import { INCLUDES, SEARCH } from './list-costs.ts';

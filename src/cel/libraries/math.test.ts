@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { toInt } from '../evaluate/index.ts';
-import { CelDouble, EvaluationFailure } from '../value.ts';
-import type { CelValue } from '../value.ts';
+import { CelDouble, EvaluationFailure } from '../model/value.ts';
+import type { CelValue } from '../model/value.ts';
 import { MATH_EXTENSIONS } from './math.ts';
 
 const overloads = MATH_EXTENSIONS.functions.flatMap((declaration) => declaration.overloads);

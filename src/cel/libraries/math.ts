@@ -1,9 +1,9 @@
 import { compareValues, doubleOf, doubleValue, isNumeric, MAX_UINT, MIN_INT, toInt } from '../evaluate/index.ts';
-import type { FunctionDeclaration, Library, Overload } from '../library.ts';
-import { BOOL, DOUBLE, DYN, INT, listOf, UINT } from '../type.ts';
-import type { CelType } from '../type.ts';
-import { CelUint, EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue } from '../value.ts';
+import type { FunctionDeclaration, Library, Overload } from '../model/library.ts';
+import { BOOL, DOUBLE, DYN, INT, listOf, UINT } from '../model/type.ts';
+import type { CelType } from '../model/type.ts';
+import { CelUint, EvaluationFailure } from '../model/value.ts';
+import type { CelResult, CelValue } from '../model/value.ts';
 import { describe, fail, global } from './declare.ts';
 import type { Int } from './declare.ts';
 

@@ -6,7 +6,7 @@ import {
   labelValueProblems,
   qualifiedNameProblems,
 } from '../../names/index.ts';
-import type { CelValue } from '../value.ts';
+import type { CelValue } from '../model/value.ts';
 import { LibraryValue } from './declare.ts';
 import { requestUriProblem } from './url-value.ts';
 

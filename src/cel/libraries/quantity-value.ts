@@ -1,4 +1,4 @@
-import type { CelValue, EvaluationFailure } from '../value.ts';
+import type { CelValue, EvaluationFailure } from '../model/value.ts';
 import { fail, LibraryValue } from './declare.ts';
 import type { Int } from './declare.ts';
 

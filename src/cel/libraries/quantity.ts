@@ -1,7 +1,7 @@
 import { doubleOf, toInt } from '../evaluate/index.ts';
-import type { Library } from '../library.ts';
-import { BOOL, DOUBLE, INT, STRING, struct } from '../type.ts';
-import { EvaluationFailure } from '../value.ts';
+import type { Library } from '../model/library.ts';
+import { BOOL, DOUBLE, INT, STRING, struct } from '../model/type.ts';
+import { EvaluationFailure } from '../model/value.ts';
 import { NOMINAL, scan } from './costs.ts';
 import { describe, fail, global, member } from './declare.ts';
 import type { Int } from './declare.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { EvaluationFailure } from '../value.ts';
-import type { CelValue } from '../value.ts';
+import { EvaluationFailure } from '../model/value.ts';
+import type { CelValue } from '../model/value.ts';
 import { REGEX_LIBRARY } from './regex.ts';
 
 function overload(id: string) {

@@ -1,9 +1,9 @@
 import { compilePattern, isInt } from '../evaluate/index.ts';
 import type { Pattern } from '../evaluate/index.ts';
-import type { Library, Overload, PreparedCall } from '../library.ts';
-import { INT, listOf, STRING } from '../type.ts';
-import { EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue } from '../value.ts';
+import type { Library, Overload, PreparedCall } from '../model/library.ts';
+import { INT, listOf, STRING } from '../model/type.ts';
+import { EvaluationFailure } from '../model/value.ts';
+import type { CelResult, CelValue } from '../model/value.ts';
 import { MATCH } from './costs.ts';
 import { describe, fail, member, NO_SUCH_OVERLOAD } from './declare.ts';
 import type { Int } from './declare.ts';

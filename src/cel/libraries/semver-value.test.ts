@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import semver from 'semver';
-import { EvaluationFailure } from '../value.ts';
+import { EvaluationFailure } from '../model/value.ts';
 import { parseSemver, Semver } from './semver-value.ts';
 
 function version(text: string): Semver {

@@ -1,5 +1,5 @@
 import { quote } from '../../go/index.ts';
-import type { CelValue, EvaluationFailure } from '../value.ts';
+import type { CelValue, EvaluationFailure } from '../model/value.ts';
 import { fail, LibraryValue } from './declare.ts';
 
 const MAX_NUMBER = 2n ** 64n - 1n;

@@ -1,7 +1,7 @@
 import { toInt } from '../evaluate/index.ts';
-import type { FunctionDeclaration, Library } from '../library.ts';
-import { BOOL, INT, STRING, struct } from '../type.ts';
-import { EvaluationFailure } from '../value.ts';
+import type { FunctionDeclaration, Library } from '../model/library.ts';
+import { BOOL, INT, STRING, struct } from '../model/type.ts';
+import { EvaluationFailure } from '../model/value.ts';
 import { NOMINAL, scan } from './costs.ts';
 import { describe, global, member } from './declare.ts';
 import { parseSemver } from './semver-value.ts';

@@ -1,8 +1,8 @@
-import { addRanges, exactly, multiplyRanges, scaleRange } from '../range.ts';
-import { CALL_COST } from '../library.ts';
-import type { Library, Overload } from '../library.ts';
-import { BOOL, listOf, parameter } from '../type.ts';
-import type { CelResult, CelValue } from '../value.ts';
+import { addRanges, exactly, multiplyRanges, scaleRange } from '../model/range.ts';
+import { CALL_COST } from '../model/library.ts';
+import type { Library, Overload } from '../model/library.ts';
+import { BOOL, listOf, parameter } from '../model/type.ts';
+import type { CelResult, CelValue } from '../model/value.ts';
 import { ValueSet, withBoundedEquality } from './bounded-comparison.ts';
 import { rangeOf, sizeOfArgument } from './costs.ts';
 import { describe, global } from './declare.ts';

@@ -12,8 +12,8 @@ import {
   toText,
   typeNameOf,
 } from '../evaluate/index.ts';
-import { CelUint, EvaluationFailure } from '../value.ts';
-import type { CelMap, CelRecord, CelResult, CelValue } from '../value.ts';
+import { CelUint, EvaluationFailure } from '../model/value.ts';
+import type { CelMap, CelRecord, CelResult, CelValue } from '../model/value.ts';
 import { fail } from './declare.ts';
 import { MAX_DEPTH, MAX_FORMATTED_LENGTH, MAX_PRECISION, MAX_WIDTH } from './limits.ts';
 

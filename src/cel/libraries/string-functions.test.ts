@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { EvaluationFailure } from '../value.ts';
+import { EvaluationFailure } from '../model/value.ts';
 import { CodePoints } from './code-points.ts';
 import { MAX_TEXT_LENGTH } from './limits.ts';
 import { charAt, indexOf, join, lastIndexOf, quote, replace, split, substring, trim } from './string-functions.ts';

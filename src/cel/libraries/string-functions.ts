@@ -1,6 +1,6 @@
 import { SHORT_ESCAPES } from '../../go/index.ts';
 import { indexOfPart, lastIndexOfPart, splitAtParts } from '../../values/index.ts';
-import type { CelResult } from '../value.ts';
+import type { CelResult } from '../model/value.ts';
 import { CodePoints } from './code-points.ts';
 import { fail } from './declare.ts';
 import type { Int } from './declare.ts';

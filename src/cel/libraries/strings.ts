@@ -1,7 +1,7 @@
-import { addRanges, exactly, multiplyRanges, scaleRange } from '../range.ts';
-import type { CallEstimate, CallSizes, FunctionDeclaration, Library, Overload, Range } from '../library.ts';
-import { INT, DYN, listOf, STRING } from '../type.ts';
-import type { CelValue } from '../value.ts';
+import { addRanges, exactly, multiplyRanges, scaleRange } from '../model/range.ts';
+import type { CallEstimate, CallSizes, FunctionDeclaration, Library, Overload, Range } from '../model/library.ts';
+import { INT, DYN, listOf, STRING } from '../model/type.ts';
+import type { CelValue } from '../model/value.ts';
 import { rangeOf, scan, sizeOfResult, TRAVERSAL } from './costs.ts';
 import { describe, global, member } from './declare.ts';
 import { elementSizes, SEARCH } from './list-costs.ts';

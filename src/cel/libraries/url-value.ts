@@ -1,7 +1,7 @@
 import { fromBinary, quoteBytes, toBinary } from '../../go/index.ts';
 import { setOwn } from '../../values/index.ts';
-import { EvaluationFailure } from '../value.ts';
-import type { CelValue } from '../value.ts';
+import { EvaluationFailure } from '../model/value.ts';
+import type { CelValue } from '../model/value.ts';
 import { fail, LibraryValue } from './declare.ts';
 import { parseAddress } from './ip-address.ts';
 

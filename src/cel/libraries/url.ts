@@ -1,7 +1,7 @@
-import type { FunctionDeclaration, Library } from '../library.ts';
-import { BOOL, listOf, mapOf, STRING, struct } from '../type.ts';
-import type { CelType } from '../type.ts';
-import type { CelResult, CelValue } from '../value.ts';
+import type { FunctionDeclaration, Library } from '../model/library.ts';
+import { BOOL, listOf, mapOf, STRING, struct } from '../model/type.ts';
+import type { CelType } from '../model/type.ts';
+import type { CelResult, CelValue } from '../model/value.ts';
 import { NOMINAL, scan } from './costs.ts';
 import { describe, global, member } from './declare.ts';
 import { parseUrl, requestUriProblem } from './url-value.ts';

@@ -1,5 +1,5 @@
-import type { Expression } from '../ast.ts';
-import { CelDouble, CelUint } from '../value.ts';
+import type { Expression } from '../model/ast.ts';
+import { CelDouble, CelUint } from '../model/value.ts';
 import type { Macro, MacroExpansion } from './macro.ts';
 import { ACCUMULATOR, Operator, UNUSED_VARIABLE } from './operators.ts';
 import { collect, iterationVariables, mapOver, quantifierMacros, whereTrue } from './standard-macros.ts';

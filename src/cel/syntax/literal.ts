@@ -1,4 +1,4 @@
-import { CelDouble, CelUint } from '../value.ts';
+import { CelDouble, CelUint } from '../model/value.ts';
 
 const MIN_INT = -(2n ** 63n);
 const MAX_INT = 2n ** 63n - 1n;

@@ -1,7 +1,7 @@
-import type { Expression } from '../ast.ts';
+import type { Expression } from '../model/ast.ts';
 import { ACCUMULATOR, LEGACY_ACCUMULATOR } from './operators.ts';
 import type { ComprehensionParts, NodeFactory, NodePosition } from './node-factory.ts';
-import type { CelValue } from '../value.ts';
+import type { CelValue } from '../model/value.ts';
 
 /** A call that the parser expands to other expressions. */
 export interface Macro {

@@ -10,8 +10,8 @@ import type {
   SelectExpression,
   StructExpression,
   StructField,
-} from '../ast.ts';
-import type { CelValue } from '../value.ts';
+} from '../model/ast.ts';
+import type { CelValue } from '../model/value.ts';
 import { MAX_NODES } from './limits.ts';
 
 /** Position of a node in the source. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { Expression } from '../ast.ts';
-import { CelError } from '../errors.ts';
+import type { Expression } from '../model/ast.ts';
+import { CelError } from '../model/errors.ts';
 import {
   BINDING_MACROS,
   LIST_MACROS,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Expression } from '../ast.ts';
-import { CelError, formatIssue } from '../errors.ts';
-import { CelDouble, CelUint } from '../value.ts';
-import type { CelValue } from '../value.ts';
+import type { Expression } from '../model/ast.ts';
+import { CelError, formatIssue } from '../model/errors.ts';
+import { CelDouble, CelUint } from '../model/value.ts';
+import type { CelValue } from '../model/value.ts';
 import {
   BINDING_MACROS,
   LIST_MACROS,

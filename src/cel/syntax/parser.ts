@@ -1,7 +1,7 @@
-import type { Expression, MapEntry, StructField } from '../ast.ts';
-import { CelError } from '../errors.ts';
-import type { CelIssue } from '../errors.ts';
-import type { CelValue } from '../value.ts';
+import type { Expression, MapEntry, StructField } from '../model/ast.ts';
+import { CelError } from '../model/errors.ts';
+import type { CelIssue } from '../model/errors.ts';
+import type { CelValue } from '../model/value.ts';
 import { commentHint } from './comments.ts';
 import { Lexer } from './lexer.ts';
 import { MAX_EXPRESSION_CODE_POINTS, MAX_ISSUES, MAX_NESTING, MAX_NODES } from './limits.ts';
@@ -12,7 +12,7 @@ import { NodeFactory, TooManyNodes } from './node-factory.ts';
 import type { NodePosition } from './node-factory.ts';
 import { Operator, RESERVED_WORDS } from './operators.ts';
 import { Source } from './source.ts';
-import { codePointCount } from '../code-point-count.ts';
+import { codePointCount } from '../model/code-point-count.ts';
 import { Token } from './token.ts';
 
 export interface ParseOptions {

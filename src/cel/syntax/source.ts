@@ -1,5 +1,5 @@
-import { codePointCount } from '../code-point-count.ts';
-import type { CelIssue } from '../errors.ts';
+import { codePointCount } from '../model/code-point-count.ts';
+import type { CelIssue } from '../model/errors.ts';
 import { MAX_EXCERPT_LENGTH } from './limits.ts';
 
 const LINE_FEED = 10;

@@ -1,4 +1,4 @@
-import type { Expression } from '../ast.ts';
+import type { Expression } from '../model/ast.ts';
 import type { Macro, MacroExpansion } from './macro.ts';
 import { ACCUMULATOR, Operator } from './operators.ts';
 

@@ -1,10 +1,10 @@
-import type { BuiltinName } from '../builtin-module.ts';
+import type { BuiltinName } from '../reference/builtin-module.ts';
 import { compileModule } from '../../wasm/index.ts';
 import type { CompiledModule, SandboxOptions } from '../../wasm/index.ts';
-import { executionModeOf } from '../execution-mode.ts';
-import type { ExecutionMode } from '../execution-mode.ts';
-import { readMetadata, requireSupportedVersion } from '../metadata.ts';
-import type { PolicyMetadata } from '../metadata.ts';
+import { executionModeOf } from '../metadata/execution-mode.ts';
+import type { ExecutionMode } from '../metadata/execution-mode.ts';
+import { readMetadata, requireSupportedVersion } from '../metadata/metadata.ts';
+import type { PolicyMetadata } from '../metadata/metadata.ts';
 
 /** Default limit of a guest's memory: ten times what large policies (Go with Kubernetes types) use. Bytes. */
 export const DEFAULT_MEMORY_LIMIT_BYTES = 128 * 1024 * 1024;

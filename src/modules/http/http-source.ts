@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 
-import type { HttpReference } from '../module-reference.ts';
-import { redactUrl } from '../module-reference.ts';
-import { assertModulePreamble, SNIFF_BYTES } from '../wasm-bytes.ts';
+import type { HttpReference } from '../reference/module-reference.ts';
+import { redactUrl } from '../reference/module-reference.ts';
+import { assertModulePreamble, SNIFF_BYTES } from '../reference/wasm-bytes.ts';
 import { basicAuthorization } from './authorization.ts';
 import { statusError } from './http-status.ts';
 import { announcedLength, HttpTransfer, type ProgressListener, type TransferOptions } from './http-transfer.ts';

@@ -1,6 +1,6 @@
 import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
 
-import { ModuleError, type ModuleErrorCode } from '../errors.ts';
+import { ModuleError, type ModuleErrorCode } from '../reference/errors.ts';
 
 interface StatusMeaning {
   readonly code: ModuleErrorCode;

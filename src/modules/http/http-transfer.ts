@@ -4,11 +4,11 @@ import { type AgentOptions, Agent as HttpsAgent, request as httpsRequest, type R
 import type { LookupFunction } from 'node:net';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 
-import { ModuleError, systemCode } from '../errors.ts';
-import { redactUrl } from '../module-reference.ts';
-import { authoritiesOf } from '../sources.ts';
-import type { SourcesConfig } from '../sources.ts';
-import { assertProxiedHost, tenantLookup } from '../tenant-sources.ts';
+import { ModuleError, systemCode } from '../reference/errors.ts';
+import { redactUrl } from '../reference/module-reference.ts';
+import { authoritiesOf } from '../sources/sources.ts';
+import type { SourcesConfig } from '../sources/sources.ts';
+import { assertProxiedHost, tenantLookup } from '../sources/tenant-sources.ts';
 import { needsNoProxy } from './no-proxy.ts';
 import { type FetchTimeouts, TimeLimits } from './time-limits.ts';
 

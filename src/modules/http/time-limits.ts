@@ -1,4 +1,4 @@
-import { ModuleError } from '../errors.ts';
+import { ModuleError } from '../reference/errors.ts';
 
 /** Time for the TCP connection: a lost SYN is sent again after 1, 3 and 7 seconds. */
 const CONNECT_TIMEOUT_MS = 10_000;

@@ -1,4 +1,4 @@
-import { assertModulePreamble, SNIFF_BYTES } from '../wasm-bytes.ts';
+import { assertModulePreamble, SNIFF_BYTES } from '../reference/wasm-bytes.ts';
 
 /** What an artifact contains, in one layer. */
 export interface ArtifactContent {

@@ -1,5 +1,5 @@
-import type { Digest } from '../digest.ts';
-import { ModuleError } from '../errors.ts';
+import type { Digest } from '../reference/digest.ts';
+import { ModuleError } from '../reference/errors.ts';
 import type { ProgressListener } from '../http/http-transfer.ts';
 import { type Descriptor, type Manifest, moduleManifest, parseManifest } from './manifest.ts';
 

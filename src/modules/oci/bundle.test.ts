@@ -5,16 +5,16 @@ import { after, describe, it } from 'node:test';
 
 import { list } from 'tar';
 
-import { digestOf } from '../digest.ts';
-import { parseReference, type RegistryReference } from '../module-reference.ts';
+import { digestOf } from '../reference/digest.ts';
+import { parseReference, type RegistryReference } from '../reference/module-reference.ts';
 import { ModuleStore } from '../module-store.ts';
-import { DEFAULT_SOURCES, type SourcesConfig } from '../sources.ts';
+import { DEFAULT_SOURCES, type SourcesConfig } from '../sources/sources.ts';
 import { TemporaryFolder } from '../testing/temporary-folder.ts';
 import { TestAuthority } from '../testing/test-authority.ts';
 import { testModule } from '../testing/test-module.ts';
 import { TestRegistry } from '../testing/test-registry.ts';
 import { attachBundles, attachLayers, keySigner, messageBundle, signatureLayer } from '../testing/test-signer.ts';
-import { verificationOf } from '../verification.ts';
+import { verificationOf } from '../sources/verification.ts';
 import { type SavedArtifact, saveBundle } from './bundle.ts';
 import { pullModule } from './registry-source.ts';
 

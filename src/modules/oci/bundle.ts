@@ -3,10 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 
 import { parseJson, textOf, valueAt } from '../../values/index.ts';
-import type { Digest } from '../digest.ts';
-import { ModuleError, systemCode } from '../errors.ts';
+import type { Digest } from '../reference/digest.ts';
+import { ModuleError, systemCode } from '../reference/errors.ts';
 import type { ProgressListener, TransferOptions } from '../http/http-transfer.ts';
-import { parseReference, type RegistryReference } from '../module-reference.ts';
+import { parseReference, type RegistryReference } from '../reference/module-reference.ts';
 import { type ArtifactSource, type RawManifest, resolveArtifact, signatureTag } from './artifact-source.ts';
 import { LayoutFiles } from './layout-files.ts';
 import { blobPath, LayoutRepository, NAME_ANNOTATION, readLayoutIndex } from './layout.ts';

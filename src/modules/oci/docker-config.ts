@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 
 import { FileError, fileProblem, readWholeFile } from '../../files/index.ts';
 import { isJsonObject, type JsonObject, own, parseJson, textOf, valueAt } from '../../values/index.ts';
-import { ModuleError, systemCode } from '../errors.ts';
+import { ModuleError, systemCode } from '../reference/errors.ts';
 import { isBearerToken } from '../http/authorization.ts';
 
 /** What a registry, or its token service, accepts as proof of identity. */

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 
 import type { TransferOptions } from '../http/http-transfer.ts';
-import { parseImage } from '../module-reference.ts';
-import { anonymousSources } from '../tenant-sources.ts';
+import { parseImage } from '../reference/module-reference.ts';
+import { anonymousSources } from '../sources/tenant-sources.ts';
 import { TemporaryFolder } from '../testing/temporary-folder.ts';
 import { TestAuthority } from '../testing/test-authority.ts';
 import { TestRegistry } from '../testing/test-registry.ts';

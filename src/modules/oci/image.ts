@@ -1,8 +1,8 @@
 // Manifests and configurations of container images, for policies that check the images of a pod.
-import type { Digest } from '../digest.ts';
-import { ModuleError } from '../errors.ts';
+import type { Digest } from '../reference/digest.ts';
+import { ModuleError } from '../reference/errors.ts';
 import type { TransferOptions } from '../http/http-transfer.ts';
-import type { RegistryReference } from '../module-reference.ts';
+import type { RegistryReference } from '../reference/module-reference.ts';
 import { isJsonObject, type JsonObject, type JsonValue, own, parseJson, textOf } from '../../values/index.ts';
 import type { ArtifactSource, RawManifest } from './artifact-source.ts';
 import { parseManifest } from './manifest.ts';

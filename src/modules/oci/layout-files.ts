@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { FileError, openFile } from '../../files/index.ts';
-import { ModuleError, systemCode } from '../errors.ts';
+import { ModuleError, systemCode } from '../reference/errors.ts';
 import { indexTarball, readAt, type TarballFile } from './tarball.ts';
 
 /** The files of an OCI layout: a folder, or a tarball of one, which is indexed once. */

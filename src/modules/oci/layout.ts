@@ -1,6 +1,6 @@
 // Artifacts on disk, in an OCI layout (https://github.com/opencontainers/image-spec/blob/main/image-layout.md).
-import { type Digest, digestOf, isDigest } from '../digest.ts';
-import { ModuleError } from '../errors.ts';
+import { type Digest, digestOf, isDigest } from '../reference/digest.ts';
+import { ModuleError } from '../reference/errors.ts';
 import type { ProgressListener } from '../http/http-transfer.ts';
 import { type ArtifactSource, type RawManifest, taggedReferrers } from './artifact-source.ts';
 import type { LayoutFiles } from './layout-files.ts';

@@ -1,9 +1,9 @@
 // Manifests and indexes of artifacts (https://github.com/opencontainers/image-spec), and the rule by which one of their layers is
 // the content of an artifact.
 import { isJsonObject, type JsonObject, own, parseJson, shortened, textOf, valueAt } from '../../values/index.ts';
-import { ModuleError } from '../errors.ts';
+import { ModuleError } from '../reference/errors.ts';
 import type { ArtifactContent } from './artifact-content.ts';
-import { type Digest, isDigest } from '../digest.ts';
+import { type Digest, isDigest } from '../reference/digest.ts';
 
 /** Largest manifest: registries accept 4 MiB (distribution-spec, "Pushing Manifests"). Bytes. */
 export const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;

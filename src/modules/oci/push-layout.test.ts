@@ -3,9 +3,9 @@ import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 
-import { type Digest, digestOf } from '../digest.ts';
-import type { ModuleError } from '../errors.ts';
-import { parseReference, type RegistryReference } from '../module-reference.ts';
+import { type Digest, digestOf } from '../reference/digest.ts';
+import type { ModuleError } from '../reference/errors.ts';
+import { parseReference, type RegistryReference } from '../reference/module-reference.ts';
 import { TemporaryFolder } from '../testing/temporary-folder.ts';
 import { TestAuthority } from '../testing/test-authority.ts';
 import { TestRegistry } from '../testing/test-registry.ts';

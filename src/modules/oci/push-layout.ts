@@ -1,9 +1,9 @@
 // Pushes an artifact of an OCI layout, such as a container image: its index, the images of all platforms, and what refers to them.
 import { parseJson, textOf, valueAt } from '../../values/index.ts';
-import { type Digest, isDigest } from '../digest.ts';
-import { ModuleError } from '../errors.ts';
+import { type Digest, isDigest } from '../reference/digest.ts';
+import { ModuleError } from '../reference/errors.ts';
 import type { ProgressListener, TransferOptions } from '../http/http-transfer.ts';
-import type { RegistryReference } from '../module-reference.ts';
+import type { RegistryReference } from '../reference/module-reference.ts';
 import { referrersTag } from './artifact-source.ts';
 import { LayoutFiles } from './layout-files.ts';
 import { LayoutRepository, NAME_ANNOTATION, readLayoutIndex } from './layout.ts';

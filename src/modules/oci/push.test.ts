@@ -5,10 +5,10 @@ import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 
-import { digestOf } from '../digest.ts';
-import type { ModuleError } from '../errors.ts';
-import { parseReference, type RegistryReference } from '../module-reference.ts';
-import { DEFAULT_SOURCES, type SourcesConfig } from '../sources.ts';
+import { digestOf } from '../reference/digest.ts';
+import type { ModuleError } from '../reference/errors.ts';
+import { parseReference, type RegistryReference } from '../reference/module-reference.ts';
+import { DEFAULT_SOURCES, type SourcesConfig } from '../sources/sources.ts';
 import { TemporaryFolder } from '../testing/temporary-folder.ts';
 import { TestAuthority } from '../testing/test-authority.ts';
 import { testModule } from '../testing/test-module.ts';

@@ -1,7 +1,7 @@
-import { type Digest, digestOf } from '../digest.ts';
-import { ModuleError, type ModuleErrorCode } from '../errors.ts';
+import { type Digest, digestOf } from '../reference/digest.ts';
+import { ModuleError, type ModuleErrorCode } from '../reference/errors.ts';
 import { HttpTransfer, type ProgressListener, type TransferOptions } from '../http/http-transfer.ts';
-import type { RegistryReference } from '../module-reference.ts';
+import type { RegistryReference } from '../reference/module-reference.ts';
 import { type ArtifactContent, WASM_MODULE } from './artifact-content.ts';
 import { OCI_MANIFEST } from './manifest.ts';
 import type { RegistryClient } from './registry-client.ts';

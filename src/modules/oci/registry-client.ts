@@ -5,14 +5,14 @@ import type { IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { isJsonObject, own, parseJson, textOf, valueAt } from '../../values/index.ts';
-import { ModuleError } from '../errors.ts';
+import { ModuleError } from '../reference/errors.ts';
 import { basicAuthorization, isBearerToken } from '../http/authorization.ts';
 import { retryAfterMs, statusError } from '../http/http-status.ts';
 import type { HttpTransfer, ProgressListener, TransferRequest, TransferResponse } from '../http/http-transfer.ts';
 import { parseChallenges } from './challenge.ts';
 import type { RegistryCredentials } from './docker-config.ts';
 import { type ArtifactSource, type RawManifest, taggedReferrers } from './artifact-source.ts';
-import { type Digest, digestOf } from '../digest.ts';
+import { type Digest, digestOf } from '../reference/digest.ts';
 import { type Descriptor, MANIFEST_MEDIA_TYPES, MAX_MANIFEST_BYTES, OCI_INDEX, parseManifest } from './manifest.ts';
 
 /** Most repetitions of a request that a registry asks to repeat later. */

@@ -1,8 +1,8 @@
-import type { Digest } from '../digest.ts';
-import { ModuleError, type ModuleErrorCode } from '../errors.ts';
+import type { Digest } from '../reference/digest.ts';
+import { ModuleError, type ModuleErrorCode } from '../reference/errors.ts';
 import { HttpTransfer, type ProgressListener, type TransferOptions } from '../http/http-transfer.ts';
-import type { RegistryReference } from '../module-reference.ts';
-import type { SourcesConfig } from '../sources.ts';
+import type { RegistryReference } from '../reference/module-reference.ts';
+import type { SourcesConfig } from '../sources/sources.ts';
 import { type ArtifactContent, WASM_MODULE } from './artifact-content.ts';
 import { type Artifact, type ArtifactSource, resolveArtifact } from './artifact-source.ts';
 import { credentialsFor } from './docker-config.ts';

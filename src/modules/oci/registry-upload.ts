@@ -1,8 +1,8 @@
 // The requests that push (https://github.com/opencontainers/distribution-spec, "Push").
-import { type Digest, digestOf } from '../digest.ts';
-import { ModuleError } from '../errors.ts';
+import { type Digest, digestOf } from '../reference/digest.ts';
+import { ModuleError } from '../reference/errors.ts';
 import type { ProgressListener, TransferResponse } from '../http/http-transfer.ts';
-import { redactUrl } from '../module-reference.ts';
+import { redactUrl } from '../reference/module-reference.ts';
 import type { RegistryClient } from './registry-client.ts';
 
 /** Longest upload location: registries put their state into it, of at most some KiB. Characters. */

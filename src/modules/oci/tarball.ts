@@ -4,7 +4,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { Header } from 'tar/header';
 import { Pax } from 'tar/pax';
 
-import { ModuleError } from '../errors.ts';
+import { ModuleError } from '../reference/errors.ts';
 
 /** Where the content of a file is in a tarball. Bytes. */
 export interface TarballFile {

@@ -3,10 +3,10 @@
 //   fill SIZE       stores modules of this size without end
 //   store NAME SIZE stores one module, and prints `stored` or the code of the error
 import { randomUUID } from 'node:crypto';
-import { digestOf } from '../digest.ts';
-import { ModuleError } from '../errors.ts';
-import { ModuleCache } from '../module-cache.ts';
-import { ModulesInUse } from '../modules-in-use.ts';
+import { digestOf } from '../reference/digest.ts';
+import { ModuleError } from '../reference/errors.ts';
+import { ModuleCache } from '../cache/module-cache.ts';
+import { ModulesInUse } from '../cache/modules-in-use.ts';
 import { testModule } from './test-module.ts';
 
 const [dir = '', maxBytes = '', command, ...args] = process.argv.slice(2);

@@ -9,7 +9,7 @@ import {
 } from '@peculiar/x509';
 import type { X509Certificate } from '@peculiar/x509';
 
-import { DEFAULT_SOURCES, type SourcesConfig } from '../sources.ts';
+import { DEFAULT_SOURCES, type SourcesConfig } from '../sources/sources.ts';
 
 /** A private key and its certificate, as PEM. */
 export interface ServerIdentity {

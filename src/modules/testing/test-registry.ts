@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 
-import { digestOf } from '../digest.ts';
+import { digestOf } from '../reference/digest.ts';
 import type { ServerIdentity } from './test-authority.ts';
 import { TestServer } from './test-server.ts';
 

@@ -3,7 +3,7 @@
 import { dsse } from '@sigstore/core';
 
 import { isJsonObject, isNestedDeeper, type JsonObject, own, parseJson, textOf, valueAt } from '../../values/index.ts';
-import type { Digest } from '../digest.ts';
+import type { Digest } from '../reference/digest.ts';
 import { fromBase64, type Signature } from './signature.ts';
 
 /** The media types of bundles, without version and suffix. */

@@ -8,8 +8,8 @@ import { TrustedRoot } from '@sigstore/protobuf-specs';
 import { toSignedEntity, toTrustMaterial, type TrustMaterial, Verifier } from '@sigstore/verify';
 
 import { errorText, shortened } from '../../values/index.ts';
-import { ModuleError } from '../errors.ts';
-import type { TrustRoot } from '../trust-root.ts';
+import { ModuleError } from '../reference/errors.ts';
+import type { TrustRoot } from '../sources/trust-root.ts';
 import type { Signature } from './signature.ts';
 
 /** Who signed, by the certificate. */

@@ -5,8 +5,8 @@ import { bundleFromJSON } from '@sigstore/bundle';
 import { TrustedRoot } from '@sigstore/protobuf-specs';
 import { toSignedEntity, toTrustMaterial, Verifier } from '@sigstore/verify';
 
-import type { TrustRoot } from '../trust-root.ts';
-import { type CertificateRequirement, parsePublicKey } from '../verification-config.ts';
+import type { TrustRoot } from '../sources/trust-root.ts';
+import { type CertificateRequirement, parsePublicKey } from '../sources/verification-config.ts';
 import { objectAt } from './bundle-signature.ts';
 import { CODE_SIGNING_OID, requireSameContent } from './certificate-identity.ts';
 import { isSignedBy } from './public-key.ts';

@@ -1,5 +1,5 @@
-import type { Digest } from '../digest.ts';
-import { ModuleError } from '../errors.ts';
+import type { Digest } from '../reference/digest.ts';
+import { ModuleError } from '../reference/errors.ts';
 import { type ArtifactSource, signatureTag } from '../oci/artifact-source.ts';
 import { type Descriptor, type Manifest, parseManifest } from '../oci/manifest.ts';
 import { BUNDLE_MEDIA_TYPE, bundleSignature, SIGN_PREDICATE_TYPE, type SignedArtifact } from './bundle-signature.ts';

@@ -2,7 +2,7 @@
 // certificate and the log entry (https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md). They are rebuilt as bundles.
 import { isJsonObject, type JsonObject, own, textOf } from '../../values/index.ts';
 import { createHash } from 'node:crypto';
-import type { Digest } from '../digest.ts';
+import type { Digest } from '../reference/digest.ts';
 import type { Descriptor } from '../oci/manifest.ts';
 import { objectAt, parseObject, textsByName } from './bundle-signature.ts';
 import { fromBase64, type Signature } from './signature.ts';

@@ -4,11 +4,11 @@ import { before, describe, it } from 'node:test';
 
 import fc from 'fast-check';
 
-import { digestOf } from '../digest.ts';
+import { digestOf } from '../reference/digest.ts';
 import type { Descriptor } from '../oci/manifest.ts';
 import { TestSigstore } from '../testing/test-sigstore.ts';
 import { type ArtifactSigner, messageBundle, signatureLayer, statementBundle } from '../testing/test-signer.ts';
-import { parseTrustRoot } from '../trust-root.ts';
+import { parseTrustRoot } from '../sources/trust-root.ts';
 import { bundleSignature } from './bundle-signature.ts';
 import { type CertificateIdentity, CertificateVerifier } from './certificate-identity.ts';
 import { layerSignature } from './layer-signature.ts';

@@ -1,5 +1,5 @@
-import type { SignatureRequirement } from '../verification-config.ts';
-import type { TrustRoot } from '../trust-root.ts';
+import type { SignatureRequirement } from '../sources/verification-config.ts';
+import type { TrustRoot } from '../sources/trust-root.ts';
 import { isSignedByCertificate } from './certificate-key.ts';
 import type { CertificateIdentity } from './certificate-identity.ts';
 import { isSignedBy } from './public-key.ts';

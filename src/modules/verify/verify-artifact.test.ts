@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 
-import type { Digest } from '../digest.ts';
-import { ModuleError } from '../errors.ts';
+import type { Digest } from '../reference/digest.ts';
+import { ModuleError } from '../reference/errors.ts';
 import { HttpTransfer } from '../http/http-transfer.ts';
 import { RegistryClient } from '../oci/registry-client.ts';
-import { DEFAULT_SOURCES } from '../sources.ts';
+import { DEFAULT_SOURCES } from '../sources/sources.ts';
 import { testModule } from '../testing/test-module.ts';
 import { TestRegistry } from '../testing/test-registry.ts';
 import { type CertificateOptions, TestSigstore } from '../testing/test-sigstore.ts';
@@ -19,9 +19,9 @@ import {
   signatureLayer,
   statementBundle,
 } from '../testing/test-signer.ts';
-import { parseTrustRoot, type TrustRoot } from '../trust-root.ts';
-import { verificationOf } from '../verification.ts';
-import type { SignatureRequirement, VerificationConfig } from '../verification-config.ts';
+import { parseTrustRoot, type TrustRoot } from '../sources/trust-root.ts';
+import { verificationOf } from '../sources/verification.ts';
+import type { SignatureRequirement, VerificationConfig } from '../sources/verification-config.ts';
 import { verifyArtifact } from './index.ts';
 
 const GITHUB = 'https://token.actions.githubusercontent.com';

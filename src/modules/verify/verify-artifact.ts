@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import { listed, shortened } from '../../values/index.ts';
-import type { Digest } from '../digest.ts';
-import { ModuleError } from '../errors.ts';
+import type { Digest } from '../reference/digest.ts';
+import { ModuleError } from '../reference/errors.ts';
 import type { ArtifactSource } from '../oci/artifact-source.ts';
-import type { Verification } from '../verification.ts';
-import type { SignatureRequirement, VerificationConfig } from '../verification-config.ts';
+import type { Verification } from '../sources/verification.ts';
+import type { SignatureRequirement, VerificationConfig } from '../sources/verification-config.ts';
 import { CertificateVerifier } from './certificate-identity.ts';
 import { collectSignatures } from './collect-signatures.ts';
 import { type IdentifiedSignature, satisfies } from './satisfies.ts';

@@ -1,4 +1,4 @@
-import type { MatchRule } from '../policies/policy-match.ts';
+import type { MatchRule } from './match-rule.ts';
 import { splitResource } from './rule-match.ts';
 
 /** Dimensions of rules: operation, group, version, resource, scope. */

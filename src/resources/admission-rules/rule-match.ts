@@ -1,4 +1,4 @@
-import type { MatchRule } from '../policies/policy-match.ts';
+import type { MatchRule } from './match-rule.ts';
 
 /** A resource in an AdmissionReview. */
 export interface ResourceId {

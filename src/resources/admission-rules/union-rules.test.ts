@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { MatchRule } from '../policies/policy-match.ts';
+import type { MatchRule } from './match-rule.ts';
 import { ruleMatches } from './rule-match.ts';
 import type { ResourceId, RuleRequest } from './rule-match.ts';
 import { covers, RuleSet } from './rule-set.ts';

@@ -1,4 +1,4 @@
-import type { MatchRule } from '../policies/policy-match.ts';
+import type { MatchRule } from './match-rule.ts';
 import { BoxIndex, DIMENSIONS, distinctBoxes, includesBox, keyOf, mergeBoxes, ruleOf } from './rule-box.ts';
 import type { RuleBox } from './rule-box.ts';
 

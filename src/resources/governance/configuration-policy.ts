@@ -1,8 +1,8 @@
 import { anything, choice, defaulted, flag, integer, list, object, optional, text } from '../schema-builder.ts';
 import type { Infer } from '../schema-builder.ts';
-import { LABEL_SELECTOR, UNSEEN } from '../policies/common-schemas.ts';
-import { AGE_COLUMN, column, ownKind } from '../policies/own-kind.ts';
-import type { KindDeclaration, ObjectOfKind } from '../policies/own-kind.ts';
+import { LABEL_SELECTOR, UNSEEN } from '../kind-declarations/common-schemas.ts';
+import { AGE_COLUMN, column, ownKind } from '../kind-declarations/own-kind.ts';
+import type { KindDeclaration, ObjectOfKind } from '../kind-declarations/own-kind.ts';
 import { GOVERNANCE_GROUP } from './governance-names.ts';
 import {
   COMMON_STATUS,

@@ -1,4 +1,4 @@
-import type { OwnKind } from '../policies/own-kind.ts';
+import type { OwnKind } from '../kind-declarations/own-kind.ts';
 import { CERTIFICATE_POLICIES } from './certificate-policy.ts';
 import { CONFIGURATION_POLICIES } from './configuration-policy.ts';
 import { POLICY_SETS } from './policy-set.ts';

@@ -1,6 +1,6 @@
 // Schemas that several governance kinds have, as permissive as those of Open Cluster Management.
 import { choice, integer, list, object, optional, text } from '../schema-builder.ts';
-import { CONDITIONS, LABEL_SELECTOR_FIELDS, OBSERVED_GENERATION } from '../policies/common-schemas.ts';
+import { CONDITIONS, LABEL_SELECTOR_FIELDS, OBSERVED_GENERATION } from '../kind-declarations/common-schemas.ts';
 import { GOVERNANCE_LABELS } from './governance-names.ts';
 
 /** Ends the description of a field that Open Cluster Management does not have. */

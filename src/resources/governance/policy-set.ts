@@ -1,7 +1,7 @@
 import { choice, list, object, optional, text } from '../schema-builder.ts';
-import { UNSEEN } from '../policies/common-schemas.ts';
-import { AGE_COLUMN, column, ownKind } from '../policies/own-kind.ts';
-import type { KindDeclaration, ObjectOfKind } from '../policies/own-kind.ts';
+import { UNSEEN } from '../kind-declarations/common-schemas.ts';
+import { AGE_COLUMN, column, ownKind } from '../kind-declarations/own-kind.ts';
+import type { KindDeclaration, ObjectOfKind } from '../kind-declarations/own-kind.ts';
 import { GOVERNANCE_GROUP } from './governance-names.ts';
 import { COMMON_STATUS, COMPLIANCE_STATES, GOVERNANCE_CATEGORIES } from './governance-schemas.ts';
 

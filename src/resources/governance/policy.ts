@@ -1,8 +1,8 @@
 import { anything, choice, flag, integer, list, object, optional, text, time } from '../schema-builder.ts';
 import type { Infer } from '../schema-builder.ts';
-import { UNSEEN } from '../policies/common-schemas.ts';
-import { AGE_COLUMN, column, ownKind } from '../policies/own-kind.ts';
-import type { KindDeclaration, ObjectOfKind } from '../policies/own-kind.ts';
+import { UNSEEN } from '../kind-declarations/common-schemas.ts';
+import { AGE_COLUMN, column, ownKind } from '../kind-declarations/own-kind.ts';
+import type { KindDeclaration, ObjectOfKind } from '../kind-declarations/own-kind.ts';
 import { GOVERNANCE_GROUP, GOVERNANCE_LABELS } from './governance-names.ts';
 import {
   COMMON_STATUS,

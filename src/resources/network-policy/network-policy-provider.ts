@@ -1,7 +1,7 @@
 import { anything, choice, defaulted, entries, integer, list, object, optional, text } from '../schema-builder.ts';
-import { CONDITIONS, OBSERVED_GENERATION, PORTCULLIS_GROUP, UNSEEN } from '../policies/common-schemas.ts';
-import { AGE_COLUMN, column, ownKind } from '../policies/own-kind.ts';
-import type { KindDeclaration, ObjectOfKind } from '../policies/own-kind.ts';
+import { CONDITIONS, OBSERVED_GENERATION, PORTCULLIS_GROUP, UNSEEN } from '../kind-declarations/common-schemas.ts';
+import { AGE_COLUMN, column, ownKind } from '../kind-declarations/own-kind.ts';
+import type { KindDeclaration, ObjectOfKind } from '../kind-declarations/own-kind.ts';
 
 const VERSION = { maxLength: 253 } as const;
 const SETTINGS = (description: string) =>

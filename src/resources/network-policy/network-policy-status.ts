@@ -1,8 +1,14 @@
 import { choice, integer, list, listByKey, object, optional, text, time } from '../schema-builder.ts';
 import type { Infer } from '../schema-builder.ts';
-import { CONDITION, CONDITIONS, OBSERVED_GENERATION, PORTCULLIS_GROUP, UNSEEN } from '../policies/common-schemas.ts';
-import { AGE_COLUMN, column, ownKind } from '../policies/own-kind.ts';
-import type { KindDeclaration, ObjectOfKind } from '../policies/own-kind.ts';
+import {
+  CONDITION,
+  CONDITIONS,
+  OBSERVED_GENERATION,
+  PORTCULLIS_GROUP,
+  UNSEEN,
+} from '../kind-declarations/common-schemas.ts';
+import { AGE_COLUMN, column, ownKind } from '../kind-declarations/own-kind.ts';
+import type { KindDeclaration, ObjectOfKind } from '../kind-declarations/own-kind.ts';
 
 /** Providers of a cluster: one for each node pool and migration, with room for entries of the providers themselves. */
 export const MAX_PROVIDER_ENTRIES = 16;

@@ -20,9 +20,9 @@ import {
   POLICIES_GROUP,
   POLICY_STATUS,
   RULE,
-} from './common-schemas.ts';
-import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
-import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
+} from '../kind-declarations/common-schemas.ts';
+import { AGE_COLUMN, column, ownKind } from '../kind-declarations/own-kind.ts';
+import type { KindDeclaration, ObjectOfKind } from '../kind-declarations/own-kind.ts';
 import { NAMESPACED_PARAMETERS, PARAMETERS } from './policy-parameters.ts';
 
 /**

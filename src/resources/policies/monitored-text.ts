@@ -1,4 +1,4 @@
-import type { MonitoredRequest, MonitoredStatus } from './common-schemas.ts';
+import type { MonitoredRequest, MonitoredStatus } from '../kind-declarations/common-schemas.ts';
 
 /** What a policy in monitor mode would have rejected, with the newest request, as a part of a sentence. */
 export function monitoredText({ count, since, revision, last: [newest] }: MonitoredStatus): string {

@@ -1,7 +1,7 @@
 // Requests that no policy of a namespace sees, so that a tenant reaches neither rights nor the removal of its namespace. Used by
 // the controller, which writes match conditions of webhooks, and by policy servers, which match reviews themselves.
 import type { ResourceId } from '../admission-rules/rule-match.ts';
-import { POLICIES_GROUP, PORTCULLIS_GROUP } from './common-schemas.ts';
+import { POLICIES_GROUP, PORTCULLIS_GROUP } from '../kind-declarations/common-schemas.ts';
 
 /**
  * Groups of privileged kinds, which decide what users may do and what is enforced: RBAC, tokens, access reviews, certificate

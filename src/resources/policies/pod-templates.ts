@@ -1,7 +1,8 @@
 // Pod templates of workloads, which policies for pods may check as well. Used by the controller, which writes webhook
 // configurations, and by policy servers, which review the templates: both must agree.
 import { ruleMatches, type ResourceId } from '../admission-rules/rule-match.ts';
-import type { MatchRule, PolicyMatch } from './policy-match.ts';
+import type { MatchRule } from '../admission-rules/match-rule.ts';
+import type { PolicyMatch } from './policy-match.ts';
 
 /** A kind whose objects contain a pod template. */
 export interface Workload {

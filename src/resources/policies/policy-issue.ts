@@ -1,5 +1,5 @@
 // Names and texts of issues in the status of policies.
-import type { PolicyIssue } from './common-schemas.ts';
+import type { PolicyIssue } from '../kind-declarations/common-schemas.ts';
 
 /** Reasons of issues. Documented in docs/lifecycle.md. */
 export const ISSUE_REASONS = {

@@ -1,24 +1,15 @@
 // Match rules of policies, and their buckets. Used by the controller, which writes webhook configurations, and by
 // policy servers, which match reviews themselves: both must agree.
 import { createHash } from 'node:crypto';
+import type { MatchRule } from '../admission-rules/match-rule.ts';
 import type { KubernetesObject } from '../kubernetes-object.ts';
 import { type AdmissionPolicySpec, isGroupSpec, isNamespacedPolicyId, policyId } from './policy-names.ts';
-import { POLICIES_GROUP, PORTCULLIS_GROUP } from './common-schemas.ts';
+import { POLICIES_GROUP, PORTCULLIS_GROUP } from '../kind-declarations/common-schemas.ts';
 
 /** The label of every namespace with its name (KEP-2161). */
 export const NAMESPACE_NAME_LABEL = 'kubernetes.io/metadata.name';
 /** The default timeout of webhooks. */
 const DEFAULT_WEBHOOK_TIMEOUT_SECONDS = 10;
-
-/** `admissionregistration.k8s.io/v1` RuleWithOperations, with all defaults applied. */
-export interface MatchRule {
-  readonly operations: readonly string[];
-  readonly apiGroups: readonly string[];
-  readonly apiVersions: readonly string[];
-  // `pods`, `pods/log`, `*` and the like, without defaults.
-  readonly resources: readonly string[];
-  readonly scope: string;
-}
 
 /** `metav1.LabelSelector`. */
 export interface MatchSelector {

@@ -1,9 +1,9 @@
 import { anything, choice, flag, integer, listByKey, object, optional, text, time } from '../schema-builder.ts';
 import type { AdmissionPolicySpec } from './policy-names.ts';
-import { POLICY_WARNINGS, PORTCULLIS_GROUP } from './common-schemas.ts';
-import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
-import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
-import { REVISION_STATES } from './revision-states.ts';
+import { POLICY_WARNINGS, PORTCULLIS_GROUP } from '../kind-declarations/common-schemas.ts';
+import { AGE_COLUMN, column, ownKind } from '../kind-declarations/own-kind.ts';
+import type { KindDeclaration, ObjectOfKind } from '../kind-declarations/own-kind.ts';
+import { REVISION_STATES } from '../kind-declarations/revision-states.ts';
 
 /** Longest fingerprint of parameters: a digest, and the names of 32 namespaces. Characters. */
 export const MAX_PARAMETERS_FINGERPRINT = 2_176;

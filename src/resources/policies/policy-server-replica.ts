@@ -1,7 +1,7 @@
 import { choice, integer, list, object, optional, text, time } from '../schema-builder.ts';
-import { CONDITIONS, PORTCULLIS_GROUP } from './common-schemas.ts';
-import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
-import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
+import { CONDITIONS, PORTCULLIS_GROUP } from '../kind-declarations/common-schemas.ts';
+import { AGE_COLUMN, column, ownKind } from '../kind-declarations/own-kind.ts';
+import type { KindDeclaration, ObjectOfKind } from '../kind-declarations/own-kind.ts';
 
 /** Maximum number of deviations in a report, which limits the size of the object. */
 export const MAX_DEVIATIONS = 100;

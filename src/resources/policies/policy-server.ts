@@ -1,7 +1,7 @@
 import { anything, choice, entries, integer, integerOrText, list, object, optional, text } from '../schema-builder.ts';
-import { CONDITIONS, OBSERVED_GENERATION, POLICIES_GROUP, UNSEEN } from './common-schemas.ts';
-import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
-import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
+import { CONDITIONS, OBSERVED_GENERATION, POLICIES_GROUP, UNSEEN } from '../kind-declarations/common-schemas.ts';
+import { AGE_COLUMN, column, ownKind } from '../kind-declarations/own-kind.ts';
+import type { KindDeclaration, ObjectOfKind } from '../kind-declarations/own-kind.ts';
 
 /** Resource quantities (`apimachinery`, `resource.Quantity`). */
 const QUANTITY = integerOrText('A quantity: `500m`, `256Mi`.', {

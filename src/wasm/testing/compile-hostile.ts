@@ -3,8 +3,8 @@
 import { setFlagsFromString } from 'node:v8';
 import fc from 'fast-check';
 import { parseJson } from '../../values/index.ts';
-import { compileModule } from '../compile.ts';
-import { WasmError } from '../errors.ts';
+import { compileModule } from '../instrumentation/compile.ts';
+import { WasmError } from '../binary/errors.ts';
 import { peakMemory } from './peak-memory.ts';
 import { HARMLESS, HOSTILE_SHAPES, hostileModule } from './hostile-module.ts';
 import type { HostileShape } from './hostile-module.ts';

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { CallContext, CallLimits } from '../call.ts';
-import { compileModule } from '../compile.ts';
-import type { SandboxOptions } from '../compile.ts';
-import { Sandbox } from '../sandbox.ts';
-import type { HostImports } from '../sandbox.ts';
+import type { CallContext, CallLimits } from '../guests/call.ts';
+import { compileModule } from '../instrumentation/compile.ts';
+import type { SandboxOptions } from '../instrumentation/compile.ts';
+import { Sandbox } from '../guests/sandbox.ts';
+import type { HostImports } from '../guests/sandbox.ts';
 import { wat } from './wat.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { BinaryWriter } from '../binary-writer.ts';
-import { Op, ValueType } from '../opcodes.ts';
+import { BinaryWriter } from '../binary/binary-writer.ts';
+import { Op, ValueType } from '../binary/opcodes.ts';
 
 /** What a module has too much of. */
 export interface HostileShape {

@@ -1,8 +1,8 @@
-import { BinaryReader } from '../binary-reader.ts';
-import { BinaryWriter } from '../binary-writer.ts';
-import { USUAL_FUNCTION_BYTES } from '../module-bounds.ts';
-import { Op, ValueType } from '../opcodes.ts';
-import { SectionId } from '../section-id.ts';
+import { BinaryReader } from '../binary/binary-reader.ts';
+import { BinaryWriter } from '../binary/binary-writer.ts';
+import { USUAL_FUNCTION_BYTES } from '../instrumentation/module-bounds.ts';
+import { Op, ValueType } from '../binary/opcodes.ts';
+import { SectionId } from '../binary/section-id.ts';
 
 const HEADER_BYTES = 8;
 const EMPTY_GROUP = [0, ValueType.i32];

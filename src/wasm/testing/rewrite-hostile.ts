@@ -1,6 +1,6 @@
 // Rewrites a hostile module in functions of 6 KB, and prints its size, and the memory that rewriting took:
 // rewrite-hostile.ts FUNCTIONS
-import { rewriteModule } from '../rewrite.ts';
+import { rewriteModule } from '../instrumentation/rewrite.ts';
 import { HARMLESS, hostileModule } from './hostile-module.ts';
 import { peakMemory } from './peak-memory.ts';
 

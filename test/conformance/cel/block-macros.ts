@@ -1,4 +1,4 @@
-import type { Expression } from '../../../src/cel/ast.ts';
+import type { Expression } from '../../../src/cel/model/ast.ts';
 import type { Macro } from '../../../src/cel/syntax/index.ts';
 
 type MacroExpansion = Parameters<Macro['expand']>[0];

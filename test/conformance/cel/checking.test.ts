@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { tests } from '@bufbuild/cel-spec/testdata/checking.js';
-import type { Expression } from '../../../src/cel/ast.ts';
+import type { Expression } from '../../../src/cel/model/ast.ts';
 import { check, Declarations, formatType } from '../../../src/cel/check/index.ts';
 import type { CheckedExpression, TypeProvider } from '../../../src/cel/check/index.ts';
-import { CelError, formatIssue } from '../../../src/cel/errors.ts';
+import { CelError, formatIssue } from '../../../src/cel/model/errors.ts';
 import { OPTIONAL_LIBRARY, standardLibrary } from '../../../src/cel/evaluate/index.ts';
-import type { FunctionDeclaration, Library } from '../../../src/cel/library.ts';
+import type { FunctionDeclaration, Library } from '../../../src/cel/model/library.ts';
 import { MacroSet, parse, STANDARD_MACROS } from '../../../src/cel/syntax/index.ts';
 import {
   BOOL,
@@ -26,8 +26,8 @@ import {
   TIMESTAMP,
   UINT,
   wrapperOf,
-} from '../../../src/cel/type.ts';
-import type { CelType } from '../../../src/cel/type.ts';
+} from '../../../src/cel/model/type.ts';
+import type { CelType } from '../../../src/cel/model/type.ts';
 import { debugText } from './debug-text.ts';
 
 /** One test of cel-go's checker: either a tree with types is expected, or errors. Types are as protobuf's JSON. */

@@ -1,6 +1,6 @@
-import type { Expression } from '../../../src/cel/ast.ts';
-import { CelDouble, CelUint } from '../../../src/cel/value.ts';
-import type { CelValue } from '../../../src/cel/value.ts';
+import type { Expression } from '../../../src/cel/model/ast.ts';
+import { CelDouble, CelUint } from '../../../src/cel/model/value.ts';
+import type { CelValue } from '../../../src/cel/model/value.ts';
 
 /** Says what to write behind a node. */
 export type Adorn = (node: Expression | undefined, kind: string) => string;

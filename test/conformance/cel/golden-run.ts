@@ -16,7 +16,7 @@ import {
 } from '../../../src/cel/index.ts';
 import { Cancellation, parseCelJson } from '../../../src/cel/evaluate/index.ts';
 import type { Bindings } from '../../../src/cel/evaluate/index.ts';
-import { EvaluationFailure } from '../../../src/cel/value.ts';
+import { EvaluationFailure } from '../../../src/cel/model/value.ts';
 import { showValue } from './show-value.ts';
 
 interface GoldenCase {

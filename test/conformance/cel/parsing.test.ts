@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { tests } from '@bufbuild/cel-spec/testdata/parsing.js';
-import { CelError } from '../../../src/cel/errors.ts';
+import { CelError } from '../../../src/cel/model/errors.ts';
 import { MacroSet, parse, STANDARD_MACROS } from '../../../src/cel/syntax/index.ts';
 import type { ParsedExpression } from '../../../src/cel/syntax/index.ts';
 import { debugText } from './debug-text.ts';

@@ -11,8 +11,8 @@ import {
   typeNameOf,
 } from '../../../src/cel/evaluate/index.ts';
 import { formatFloat } from '../../../src/go/index.ts';
-import { CelUint } from '../../../src/cel/value.ts';
-import type { CelValue } from '../../../src/cel/value.ts';
+import { CelUint } from '../../../src/cel/model/value.ts';
+import type { CelValue } from '../../../src/cel/model/value.ts';
 
 /** A value as text that tells its type, in the form that golden.json has. */
 export function showValue(value: CelValue): string {

@@ -25,10 +25,10 @@ import {
   TIMESTAMP,
   typeOf,
   UINT,
-} from '../../../src/cel/type.ts';
-import type { CelType } from '../../../src/cel/type.ts';
-import { CelUint, EvaluationFailure } from '../../../src/cel/value.ts';
-import type { CelResult, CelValue } from '../../../src/cel/value.ts';
+} from '../../../src/cel/model/type.ts';
+import type { CelType } from '../../../src/cel/model/type.ts';
+import { CelUint, EvaluationFailure } from '../../../src/cel/model/value.ts';
+import type { CelResult, CelValue } from '../../../src/cel/model/value.ts';
 
 type Json = Record<string, unknown>;
 

@@ -1,5 +1,5 @@
 import { check, Declarations, formatType } from '../../../src/cel/check/index.ts';
-import { CelError } from '../../../src/cel/errors.ts';
+import { CelError } from '../../../src/cel/model/errors.ts';
 import {
   Cancellation,
   COMPREHENSION_LIBRARY,
@@ -11,7 +11,7 @@ import {
 } from '../../../src/cel/evaluate/index.ts';
 import type { CompileInput } from '../../../src/cel/evaluate/index.ts';
 import { EXTENSION_LIBRARIES } from '../../../src/cel/libraries/index.ts';
-import type { FunctionDeclaration, Library, Overload } from '../../../src/cel/library.ts';
+import type { FunctionDeclaration, Library, Overload } from '../../../src/cel/model/library.ts';
 import {
   BINDING_MACROS,
   MacroSet,
@@ -36,10 +36,10 @@ import {
   TIMESTAMP,
   typeOf,
   UINT,
-} from '../../../src/cel/type.ts';
-import type { CelType } from '../../../src/cel/type.ts';
-import { EvaluationFailure } from '../../../src/cel/value.ts';
-import type { CelResult, CelValue } from '../../../src/cel/value.ts';
+} from '../../../src/cel/model/type.ts';
+import type { CelType } from '../../../src/cel/model/type.ts';
+import { EvaluationFailure } from '../../../src/cel/model/value.ts';
+import type { CelResult, CelValue } from '../../../src/cel/model/value.ts';
 import { BLOCK_MACROS } from './block-macros.ts';
 import { showValue } from './show-value.ts';
 import type { SpecCase } from './spec-case.ts';

@@ -1,5 +1,5 @@
 // What a module contains, as its binary format says it.
-import { BinaryReader } from '../../../src/wasm/binary-reader.ts';
+import { BinaryReader } from '../../../src/wasm/binary/binary-reader.ts';
 
 /** Figures that the bounds of modules are derived from. */
 export interface ModuleFigures {

@@ -1,4 +1,4 @@
-import { convertEvent } from '../event-conversion.ts';
+import { convertEvent } from './event-conversion.ts';
 import { horizontalPodAutoscalerCells } from './autoscaler.ts';
 import {
   configMapCells,

@@ -1,7 +1,7 @@
 import { quote } from '../../../go/index.ts';
 import { isJsonObject } from '../../../resources/index.ts';
 import type { JsonObject, JsonValue, KubernetesObject } from '../../../resources/index.ts';
-import { userInfoObject } from '../authentication/identities.ts';
+import { userInfoObject } from '../request/identities.ts';
 import type { KindId, RequestAttributes, ResourceId } from './attributes.ts';
 import type { Webhook } from './webhook.ts';
 

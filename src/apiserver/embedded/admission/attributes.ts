@@ -1,7 +1,7 @@
 import { apiVersionOf, groupVersionOf } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
 import type { ResourceDefinition } from '../../resource-definition.ts';
-import type { AdmissionRequest } from '../request.ts';
+import type { AdmissionRequest } from '../request/request.ts';
 
 /** A GroupVersionKind, as in AdmissionReviews. */
 export interface KindId {

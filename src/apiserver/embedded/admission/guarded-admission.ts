@@ -1,6 +1,6 @@
 import { ApiError } from '../../../cluster/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
-import type { Admission, AdmissionRequest, UserInfo } from '../request.ts';
+import type { Admission, AdmissionRequest, UserInfo } from '../request/request.ts';
 import { reviewedRequest } from './admission-review.ts';
 import { attributesOf, kindOf, resourceOf } from './attributes.ts';
 

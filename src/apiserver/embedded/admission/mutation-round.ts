@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../../../resources/index.ts';
-import type { AdmissionRequest } from '../request.ts';
+import type { AdmissionRequest } from '../request/request.ts';
 import type { Webhook } from './webhook.ts';
 
 /** The object during mutation, and the webhooks that are called a second time (reinvocation). */

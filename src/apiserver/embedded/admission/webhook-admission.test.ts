@@ -6,7 +6,7 @@ import { ApiError } from '../../../cluster/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
 import type { ResourceDefinition } from '../../resource-definition.ts';
 import { RbacAuthorizer } from '../authorization/rbac-authorizer.ts';
-import type { AdmissionRequest } from '../request.ts';
+import type { AdmissionRequest } from '../request/request.ts';
 import { ListedState } from '../testing/listed-state.ts';
 import { selfSigned } from '../testing/self-signed.ts';
 import { WebhookRecorder } from '../testing/webhook-recorder.ts';

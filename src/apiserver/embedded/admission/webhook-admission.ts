@@ -4,7 +4,7 @@ import { ApiError } from '../../../cluster/index.ts';
 import { apiVersionOf } from '../../../resources/index.ts';
 import type { JsonObject, KubernetesObject, MutableObject } from '../../../resources/index.ts';
 import type { ResourceDefinition } from '../../resource-definition.ts';
-import type { Admission, AdmissionRequest, Authorizer, ClusterState } from '../request.ts';
+import type { Admission, AdmissionRequest, Authorizer, ClusterState } from '../request/request.ts';
 import { errorText } from '../../../values/index.ts';
 import { admissionReview, readResponse, reviewVersion } from './admission-review.ts';
 import type { Invocation, ReviewResponse, ReviewedObjects } from './admission-review.ts';

@@ -3,7 +3,7 @@ import { ruleMatches, SelectorError } from '../../../resources/index.ts';
 import type { KubernetesObject, RuleRequest, Selector } from '../../../resources/index.ts';
 import type { ResourceDefinition } from '../../resource-definition.ts';
 import { forbiddenError } from '../authorization/forbidden.ts';
-import type { ClusterState } from '../request.ts';
+import type { ClusterState } from '../request/request.ts';
 import type { Invocation } from './admission-review.ts';
 import { isNamespaces, kindOf, resourceOf } from './attributes.ts';
 import type { KindId, RequestAttributes, ResourceId } from './attributes.ts';

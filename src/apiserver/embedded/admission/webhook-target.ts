@@ -1,7 +1,7 @@
 import { quote } from '../../../go/index.ts';
 import { isJsonObject } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
-import type { ClusterState } from '../request.ts';
+import type { ClusterState } from '../request/request.ts';
 import type { WebhookService, WebhookTarget } from './webhook.ts';
 
 /** A network address. */

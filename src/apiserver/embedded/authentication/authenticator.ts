@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ApiError } from '../../../cluster/index.ts';
-import type { Authorizer, ClusterState, UserInfo } from '../request.ts';
-import { ANONYMOUS, ANONYMOUS_USER, AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP } from './identities.ts';
+import type { Authorizer, ClusterState, UserInfo } from '../request/request.ts';
+import { ANONYMOUS, ANONYMOUS_USER, AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP } from '../request/identities.ts';
 import { impersonate } from './impersonation.ts';
 import type { Impersonation } from './impersonation.ts';
 import { ServiceAccountTokens } from './service-account-tokens.ts';

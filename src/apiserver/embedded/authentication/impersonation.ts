@@ -1,13 +1,13 @@
 import { ApiError } from '../../../cluster/index.ts';
 import { forbidden } from '../authorization/forbidden.ts';
-import type { AccessAttributes, Authorizer, UserInfo } from '../request.ts';
+import type { AccessAttributes, Authorizer, UserInfo } from '../request/request.ts';
 import {
   ANONYMOUS_USER,
   AUTHENTICATED_GROUP,
   serviceAccountGroups,
   serviceAccountOf,
   UNAUTHENTICATED_GROUP,
-} from './identities.ts';
+} from '../request/identities.ts';
 
 /** The user that a request impersonates, as in its `Impersonate-…` headers. */
 export interface Impersonation {

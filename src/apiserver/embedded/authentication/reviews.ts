@@ -6,7 +6,7 @@ import {
   subjectAccessReview,
 } from '../authorization/access-reviews.ts';
 import type { RbacAuthorizer } from '../authorization/rbac-authorizer.ts';
-import type { Authorizer, ClusterState, UserInfo } from '../request.ts';
+import type { Authorizer, ClusterState, UserInfo } from '../request/request.ts';
 import type { Authenticator } from './authenticator.ts';
 import { selfSubjectReview, tokenRequest, tokenReview } from './token-reviews.ts';
 

@@ -3,8 +3,8 @@ import { quote } from '../../../go/index.ts';
 import { isJsonObject, textOf } from '../../../resources/index.ts';
 import type { JsonObject, JsonValue, KubernetesObject } from '../../../resources/index.ts';
 import { quoteList } from '../authorization/policy-rule.ts';
-import type { ClusterState, UserInfo } from '../request.ts';
-import { AUTHENTICATED_GROUP, serviceAccountGroups, serviceAccountName } from './identities.ts';
+import type { ClusterState, UserInfo } from '../request/request.ts';
+import { AUTHENTICATED_GROUP, serviceAccountGroups, serviceAccountName } from '../request/identities.ts';
 import { unverifiedClaims } from './signing-key.ts';
 import type { SigningKey } from './signing-key.ts';
 

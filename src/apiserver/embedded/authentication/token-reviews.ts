@@ -1,9 +1,9 @@
 import { ApiError } from '../../../cluster/index.ts';
 import { invalid, isJsonObject, textOf, textsOf } from '../../../resources/index.ts';
 import type { JsonObject, KubernetesObject } from '../../../resources/index.ts';
-import type { ClusterState, UserInfo } from '../request.ts';
+import type { ClusterState, UserInfo } from '../request/request.ts';
 import type { Authenticator } from './authenticator.ts';
-import { userInfoObject } from './identities.ts';
+import { userInfoObject } from '../request/identities.ts';
 import type { BoundObject } from './service-account-tokens.ts';
 
 const GROUP = 'authentication.k8s.io';

@@ -11,7 +11,7 @@ import {
   textsOf,
 } from '../../../resources/index.ts';
 import type { FieldError, JsonObject, KubernetesObject } from '../../../resources/index.ts';
-import type { AccessAttributes, Authorizer, UserInfo } from '../request.ts';
+import type { AccessAttributes, Authorizer, UserInfo } from '../request/request.ts';
 import type { PolicyRule } from './policy-rule.ts';
 import type { RbacAuthorizer } from './rbac-authorizer.ts';
 

@@ -1,6 +1,6 @@
 import { isJsonObject, labelSelector, SelectorError } from '../../../resources/index.ts';
 import type { KubernetesObject, Selector } from '../../../resources/index.ts';
-import type { ClusterState } from '../request.ts';
+import type { ClusterState } from '../request/request.ts';
 import { rulesOf } from './policy-rule.ts';
 import type { PolicyRule } from './policy-rule.ts';
 import { CLUSTER_ROLES } from './rbac-resources.ts';

@@ -1,8 +1,8 @@
 import { quote } from '../../../go/index.ts';
 import { isJsonObject, textOf } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
-import { serviceAccountName } from '../authentication/identities.ts';
-import type { UserInfo } from '../request.ts';
+import { serviceAccountName } from '../request/identities.ts';
+import type { UserInfo } from '../request/request.ts';
 
 /** The `roleRef` of a binding. */
 export interface RoleReference {

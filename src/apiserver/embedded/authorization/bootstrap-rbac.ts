@@ -1,7 +1,7 @@
 // The default ClusterRoles and ClusterRoleBindings of Kubernetes 1.34 (Apache-2.0), without those of components that an
 // embedded cluster does not run.
 import type { KubernetesObject } from '../../../resources/index.ts';
-import { AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP } from '../authentication/identities.ts';
+import { AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP } from '../request/identities.ts';
 import { MASTERS_GROUP, RBAC_GROUP } from './rbac-resources.ts';
 
 const API_VERSION = `${RBAC_GROUP}/v1`;

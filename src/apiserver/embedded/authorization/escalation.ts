@@ -3,7 +3,7 @@ import { quote } from '../../../go/index.ts';
 import { ApiError } from '../../../cluster/index.ts';
 import { isJsonObject } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
-import type { UserInfo } from '../request.ts';
+import type { UserInfo } from '../request/request.ts';
 import { isAggregated } from './aggregation.ts';
 import type { RoleReference } from './binding-index.ts';
 import { forbiddenError } from './forbidden.ts';

@@ -1,7 +1,7 @@
 import { quote } from '../../../go/index.ts';
 import { ApiError } from '../../../cluster/index.ts';
 import { groupResourceOf } from '../../../resources/index.ts';
-import type { AccessAttributes } from '../request.ts';
+import type { AccessAttributes } from '../request/request.ts';
 
 /** The error for a forbidden request. The name may be empty. */
 export function forbiddenError(type: { readonly group: string; readonly resource: string }, name: string, why: string) {

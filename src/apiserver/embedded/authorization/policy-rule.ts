@@ -1,7 +1,7 @@
 import { quote } from '../../../go/index.ts';
 import { isJsonObject, textsOf } from '../../../resources/index.ts';
 import type { JsonObject, KubernetesObject } from '../../../resources/index.ts';
-import type { AccessAttributes } from '../request.ts';
+import type { AccessAttributes } from '../request/request.ts';
 
 /** A PolicyRule of `rbac.authorization.k8s.io/v1`. Absent lists are empty. */
 export interface PolicyRule {

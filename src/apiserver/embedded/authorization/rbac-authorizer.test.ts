@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubernetesObject } from '../../../resources/index.ts';
-import type { AccessAttributes, ClusterState, UserInfo } from '../request.ts';
+import type { AccessAttributes, ClusterState, UserInfo } from '../request/request.ts';
 import { ListedState } from '../testing/listed-state.ts';
 import { BOOTSTRAP_RBAC } from './bootstrap-rbac.ts';
 import { RbacAuthorizer } from './rbac-authorizer.ts';

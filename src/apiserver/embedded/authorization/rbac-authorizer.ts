@@ -1,6 +1,6 @@
 import { groupResourceOf } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
-import type { AccessAttributes, AccessDecision, Authorizer, ClusterState, UserInfo } from '../request.ts';
+import type { AccessAttributes, AccessDecision, Authorizer, ClusterState, UserInfo } from '../request/request.ts';
 import { aggregatedRules } from './aggregation.ts';
 import { BindingIndex } from './binding-index.ts';
 import type { Grant, RoleReference } from './binding-index.ts';

@@ -1,7 +1,7 @@
 import type { Cluster } from '../../../cluster/index.ts';
 import { API_SERVER } from '../admission/guarded-admission.ts';
-import type { ClusterContext } from '../cluster-context.ts';
-import type { UserInfo } from '../request.ts';
+import type { ClusterContext } from '../objects/cluster-context.ts';
+import type { UserInfo } from '../request/request.ts';
 import { CustomResourceCleaner } from './custom-resource-cleaner.ts';
 import { EventExpiry } from './event-expiry.ts';
 import { GarbageCollector } from './garbage-collector.ts';

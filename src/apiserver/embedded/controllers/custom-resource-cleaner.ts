@@ -4,11 +4,11 @@ import { unlessGone } from '../../../cluster/index.ts';
 import type { Cluster } from '../../../cluster/index.ts';
 import { isConditionTrue } from '../../../resources/index.ts';
 import type { Condition, KubernetesObject } from '../../../resources/index.ts';
-import { collectionOf, CRD_COLLECTION, CRD_FINALIZER } from '../custom-resources.ts';
-import type { ResourceRegistry } from '../resource-registry.ts';
+import { collectionOf, CRD_COLLECTION, CRD_FINALIZER } from '../kinds/custom-resources.ts';
+import type { ResourceRegistry } from '../kinds/resource-registry.ts';
 import type { Change } from '../store/change-log.ts';
 import type { ObjectStore } from '../store/object-store.ts';
-import { TimeSlice } from '../time-slice.ts';
+import { TimeSlice } from '../objects/time-slice.ts';
 import { ReconcileQueue } from './reconcile-queue.ts';
 import type { OnReconcileError } from './reconcile-queue.ts';
 

@@ -4,10 +4,10 @@ import { ApiError } from '../../../cluster/index.ts';
 import type { Cluster } from '../../../cluster/index.ts';
 import { isJsonObject, setCondition } from '../../../resources/index.ts';
 import type { Condition, KubernetesObject, ResourceType } from '../../../resources/index.ts';
-import type { ResourceRegistry } from '../resource-registry.ts';
+import type { ResourceRegistry } from '../kinds/resource-registry.ts';
 import type { Change } from '../store/change-log.ts';
 import type { ObjectStore } from '../store/object-store.ts';
-import { TimeSlice } from '../time-slice.ts';
+import { TimeSlice } from '../objects/time-slice.ts';
 import { ReconcileQueue } from './reconcile-queue.ts';
 import type { OnReconcileError } from './reconcile-queue.ts';
 

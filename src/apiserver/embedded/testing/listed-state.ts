@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../../../resources/index.ts';
-import type { ClusterState } from '../request.ts';
+import type { ClusterState } from '../request/request.ts';
 
 interface Type {
   readonly group: string;

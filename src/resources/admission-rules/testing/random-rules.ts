@@ -1,4 +1,4 @@
-import type { MatchRule } from '../../policies/policy-match.ts';
+import type { MatchRule } from '../match-rule.ts';
 import type { ResourceId, RuleRequest } from '../rule-match.ts';
 
 const OPERATIONS = ['CREATE', 'UPDATE', 'DELETE', 'CONNECT'];
