@@ -1,6 +1,5 @@
 // The commands of the program, grouped by purpose.
 import type { Command } from 'commander';
-import { isPodRun } from './cluster/run-arguments.ts';
 import { CliError } from './errors.ts';
 
 interface CommandEntry {
@@ -34,11 +33,8 @@ export const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, Com
       load: async () => (await import('./scaffold/scaffold.ts')).scaffoldCommand(),
     },
     run: {
-      summary: 'evaluate a request by a policy; with --image, create a pod',
-      load: async () =>
-        isPodRun(process.argv)
-          ? (await import('./cluster/run-pod.ts')).runPodCommand()
-          : (await import('./policy/run.ts')).runCommand(),
+      summary: 'evaluate a request by a policy',
+      load: async () => (await import('./policy/run.ts')).runCommand(),
     },
     test: { summary: 'run tests of policies', load: async () => (await import('./test/test.ts')).testCommand() },
     inspect: {

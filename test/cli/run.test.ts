@@ -87,6 +87,14 @@ describe('portcullis run', { concurrency: 2 }, () => {
     assert.equal(responseOf(admitted).allowed, true);
   });
 
+  it('says how to create a pod when it is called as kubectl run', async () => {
+    for (const image of [['--image=nginx'], ['--image', 'nginx', '--dry-run=server']]) {
+      const { code, stderr } = await run(['web', ...image]);
+      assert.equal(code, 2);
+      assert.match(stderr, /^error: --image: run evaluates a request .*\n.*portcullis apply -f pod\.yaml/);
+    }
+  });
+
   it('takes an AdmissionRequest in YAML from standard input, and settings as an argument', async () => {
     const { request } = JSON.parse(await readFile(join(ROOT, REQUEST), 'utf8')) as { request: Record<string, unknown> };
     const yaml = Object.entries(request).map(([key, value]) => `${key}: ${JSON.stringify(value)}`);

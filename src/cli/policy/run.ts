@@ -11,7 +11,7 @@ import {
 } from '../../engine/index.ts';
 import { type AdmissionResponse, verdictOf } from '../../evaluation/index.ts';
 import { fileProblem } from '../../files/index.ts';
-import { CliError, EXIT } from '../errors.ts';
+import { CliError, EXIT, usageError } from '../errors.ts';
 import { isVerdict, PolicyRunner } from './policy-runner.ts';
 import type { SessionCapabilities } from './session-capabilities.ts';
 import { type DataFormat, dataText } from '../output.ts';
@@ -50,6 +50,7 @@ export function runCommand(): Command {
     )
     .addOption(new Option('-o, --output <format>', 'output format').choices(['json', 'yaml']).default('json'))
     .addOption(new Option('--disable-wasmtime-cache', 'has no effect').hideHelp())
+    .addOption(new Option('--image <image>', 'of kubectl run').hideHelp().argParser(refuseImage))
     .addHelpText(
       'after',
       `
@@ -61,8 +62,6 @@ Exit code: 0 when the policy gave a verdict, also a denial; 1 when it gave none
 valid, with --fail-on deny when it denied, and with --require-match when it does
 not match the request; 2 for a wrong command line.
 
-With --image, run creates a pod instead: portcullis run --image= --help
-
 Examples:
   portcullis run policy.wasm -r request.json -s settings.yml
   portcullis run policy.wasm -r pod.yaml --user alice --group dev
@@ -70,6 +69,14 @@ Examples:
   portcullis run --policies policies.yml --policy my-group -r request.json --fail-on deny`,
     )
     .action(run);
+}
+
+/** Refuses the flag of `kubectl run`, which has another meaning. @throws CliError */
+function refuseImage(): never {
+  throw usageError(
+    '--image: run evaluates a request by a policy, and creates no pods',
+    'To create a pod, apply its manifest: portcullis apply -f pod.yaml, with --dry-run=server to only see what policies say.',
+  );
 }
 
 async function run(target: string | undefined, flags: RunFlags): Promise<void> {

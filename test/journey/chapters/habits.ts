@@ -3,6 +3,17 @@ import type { Chapter } from '../../steps/step.ts';
 const PINNED = '../examples/pinned-images/policy.yaml';
 const DENIAL = /nginx: an image needs a tag that says which version runs/;
 
+/** A command that prints the manifest of a pod. */
+function pod(name: string, image: string): string {
+  const object = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name },
+    spec: { containers: [{ name, image }] },
+  };
+  return `echo '${JSON.stringify(object)}'`;
+}
+
 export const HABITS: Chapter = {
   title: '2 habits',
   steps: [
@@ -24,8 +35,8 @@ export const HABITS: Chapter = {
       prints: [/^error: standard input: no manifests$/m],
     },
     {
-      shows: 'run --image creates a pod without kubectl, or shows the denial',
-      sh: 'portcullis run quick --image=nginx:1.29 && portcullis run denied --image=nginx',
+      shows: 'apply creates a pod without kubectl, or shows the denial',
+      sh: `${pod('quick', 'nginx:1.29')} | portcullis apply -f - && ${pod('denied', 'nginx')} | portcullis apply -f -`,
       code: 1,
       prints: [/^pod\/quick created$/m, DENIAL],
     },
