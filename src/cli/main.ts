@@ -1,18 +1,17 @@
 // The `portcullis` program: its commands, and how it reports errors.
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
-import { styleText } from 'node:util';
 import { Command, CommanderError } from 'commander';
-import { errorText } from '../values/index.ts';
+import { errorText, styled } from '../values/index.ts';
 import { cacheFolder } from './cache-folder.ts';
 import { withDryRunMode } from './cluster/dry-run-arguments.ts';
 import { COMMAND_GROUPS, isCommand, loadCommand } from './commands.ts';
+import { guardOutput } from './guard-output.ts';
 import { HELP_LAYOUT, wrapParagraphs } from './help-text.ts';
 import { packageVersion } from './package-version.ts';
 import { COMPLETE, pluginCompletion } from './plugin-completion.ts';
 import { asTyped } from './program-name.ts';
 import { CliError, EXIT } from './errors.ts';
-import { manyLines } from './table.ts';
 import { withUsageHints } from './usage-hints.ts';
 
 const FIRST_STEPS = `
@@ -27,6 +26,7 @@ portcullis COMMAND --help shows the options of a command, with examples.`;
 
 // Compiled code starts in a tenth of the time. Has no effect without a writable folder.
 enableCompileCache(join(cacheFolder(), 'node'));
+guardOutput([process.stdout, process.stderr]);
 // A closed pipe (`| head`) ends the command without an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') {
@@ -61,7 +61,7 @@ async function createProgram(name: string | undefined): Promise<Command> {
     .showSuggestionAfterError()
     .showHelpAfterError(asTyped('(portcullis --help lists the commands, portcullis COMMAND --help the options of one)'))
     .configureHelp({
-      styleTitle: (title) => styleText('bold', title),
+      styleTitle: (title) => styled('bold', title),
       ...HELP_LAYOUT,
     })
     .configureOutput({ writeOut: (text) => process.stdout.write(wrapParagraphs(asTyped(text))) })
@@ -95,11 +95,9 @@ function report(error: unknown): number {
     // Commander has printed its message. Help and version exit with 0.
     return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   }
-  // Messages may contain text of servers and policies, which must not control the terminal.
-  const message = manyLines(errorText(error));
-  process.stderr.write(`${styleText('red', 'error:', { stream: process.stderr })} ${message}\n`);
+  process.stderr.write(`${styled('red', 'error:', { stream: process.stderr })} ${errorText(error)}\n`);
   if (error instanceof CliError && error.hint !== undefined) {
-    process.stderr.write(`${manyLines(asTyped(error.hint))}\n`);
+    process.stderr.write(`${asTyped(error.hint)}\n`);
   }
   if (process.env['PORTCULLIS_DEBUG'] !== undefined && error instanceof Error) {
     process.stderr.write(`${error.stack ?? ''}\n`);

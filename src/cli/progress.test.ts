@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
+import { terminalOutput } from '../values/index.ts';
 import { Progress, type Terminal } from './progress.ts';
 
 const CLEARED = '\u001B[2K';
@@ -21,7 +22,7 @@ function stream(isTTY: boolean): { readonly stream: Terminal; readonly written: 
   through.on('data', (text: string) => (written += text));
   return {
     stream: Object.assign(through, { isTTY, columns: 20 }),
-    written: () => written,
+    written: () => terminalOutput(written),
   };
 }
 
@@ -38,7 +39,7 @@ describe('progress', () => {
     });
     assert.equal(result, 1);
     assert.ok(written().includes(`${CLEARED}a note\n`));
-    const lines = stripVTControlCharacters(written()).split(/[\r\n]/);
+    const lines = stripVTControlCharacters(written().replaceAll(CLEARED, '\n')).split('\n');
     assert.ok(lines.every((line) => line.length < 20));
     assert.ok(written().endsWith('\n') || written().endsWith(CLEARED), 'the line is left clean');
   });

@@ -1,10 +1,11 @@
-import { stripVTControlCharacters, styleText } from 'node:util';
+import { stripVTControlCharacters } from 'node:util';
+import { ownSequence, styled } from '../values/index.ts';
 
 /** Delay before progress is shown, so that quick work does not flash a line. Milliseconds. */
 const DELAY_MS = 200;
 const FRAME_MS = 100;
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
-const CLEAR_LINE = '\r\u001B[2K';
+const CLEAR_LINE = `${ownSequence('\u001B[G')}${ownSequence('\u001B[2K')}`;
 
 /** The part of a terminal stream that {@link Progress} needs. */
 export type Terminal = NodeJS.WritableStream & Pick<NodeJS.WriteStream, 'isTTY' | 'columns'>;
@@ -31,7 +32,7 @@ export class Progress {
 
   /** Writes a note for the user. */
   note(text: string): void {
-    this.line(`${styleText('yellow', 'note:', { stream: this.#stream })} ${text}`);
+    this.line(`${styled('yellow', 'note:', { stream: this.#stream })} ${text}`);
   }
 
   /** Shows `label` while the work runs; the work may update it. */
@@ -61,7 +62,7 @@ export class Progress {
     this.#frame = (this.#frame + 1) % FRAMES.length;
     const width = Math.max(10, (this.#stream.columns || 80) - 3);
     const label = stripVTControlCharacters(this.#label).slice(0, width);
-    const frame = styleText('cyan', FRAMES[this.#frame] ?? '', { stream: this.#stream });
+    const frame = styled('cyan', FRAMES[this.#frame] ?? '', { stream: this.#stream });
     this.#stream.write(`${CLEAR_LINE}${frame} ${label}`);
     this.#isDrawn = true;
   }

@@ -1,5 +1,6 @@
 import { groupResourceOf } from '../resources/index.ts';
 import type { FieldError, ResourceType } from '../resources/index.ts';
+import { inertText, inertTexts } from '../values/index.ts';
 
 /** Why a request failed (`metav1.StatusReason`). */
 export type ApiErrorReason =
@@ -76,10 +77,11 @@ export class ApiError extends Error {
       apiVersion: 'v1',
       metadata: {},
       status: 'Failure',
-      message: this.message,
+      // It quotes what clients sent, and goes to the terminals of others.
+      message: inertText(this.message),
       // The API leaves out an unknown reason.
       ...(this.reason === 'Unknown' ? {} : { reason: this.reason }),
-      ...(this.details === undefined ? {} : { details: this.details }),
+      ...(this.details === undefined ? {} : { details: inertTexts(this.details) }),
       code: this.code,
     };
   }

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Cluster, isNotFound, unlessGone } from '../cluster/index.ts';
 import { CONTROLLER_FIELD_MANAGER, keyOf, type KubernetesObject, type ResourceType } from '../resources/index.ts';
 import { type ObjectCache, WrittenObjects } from '../runtime/index.ts';
+import { inertTexts } from '../values/index.ts';
 
 /** An object with a status. */
 type WithStatus = KubernetesObject & { readonly status?: unknown };
@@ -26,10 +27,11 @@ export class OwnObjects<T extends WithStatus> extends WrittenObjects<T> {
    */
   async writeStatus(
     object: T,
-    status: NonNullable<T['status']>,
+    next: NonNullable<T['status']>,
     signal: AbortSignal,
     times: Readonly<Record<string, string>> = {},
   ): Promise<boolean> {
+    const status = inertTexts(next);
     if (isDeepStrictEqual(plain(object.status), plain(status))) {
       return false;
     }

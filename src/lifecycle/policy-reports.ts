@@ -24,7 +24,7 @@ import { POLICY_UP_TO_DATE, policyStatus } from './rollout/policy-status.ts';
 import { REASONS } from './rollout/reasons.ts';
 import type { RolloutView } from './rollout/rollout-view.ts';
 import type { TypeCheckReports } from './type-checks/type-check-reports.ts';
-import { asJson, isJsonObject, type JsonObject, own } from '../values/index.ts';
+import { asJson, inertTexts, isJsonObject, type JsonObject, own } from '../values/index.ts';
 
 /**
  * Delay before the progress of a rollout is written; each further delay is ten times as long. The end of a rollout and
@@ -104,7 +104,7 @@ export class PolicyReports {
     const { cluster, events, metrics, policies } = this.#options;
     const id = policyId(policy);
     const before = policy.status;
-    const status = policyStatus(view, failure, before, view.now);
+    const status = inertTexts(policyStatus(view, failure, before, view.now));
     if (isSame(before, status)) {
       this.#settle(id, status, view);
       return {};

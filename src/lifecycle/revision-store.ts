@@ -19,7 +19,7 @@ import { type ObjectCache, type ObjectIndex, WrittenObjects } from '../runtime/i
 import type { PrevalidatedRevision } from './rollout/after-prevalidation.ts';
 import { cannotServe } from './rollout/revision-choice.ts';
 import type { RevisionFacts, RolloutStep } from './rollout/rollout-view.ts';
-import { asJson } from '../values/index.ts';
+import { asJson, inertTexts } from '../values/index.ts';
 
 type RevisionStatus = NonNullable<PolicyRevision['status']>;
 type Transition = RolloutStep & { readonly type: 'transition' };
@@ -191,7 +191,7 @@ export class RevisionStore {
     const observedGeneration = revision.metadata.generation;
     const body = {
       ...revision,
-      status: { ...status, ...(observedGeneration === undefined ? {} : { observedGeneration }) },
+      status: { ...inertTexts(status), ...(observedGeneration === undefined ? {} : { observedGeneration }) },
     };
     const key = keyOf(revision);
     try {

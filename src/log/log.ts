@@ -1,8 +1,8 @@
 // The log of the process: one JSON object or one line of text per event, with a constant message and key-value pairs.
 import { type Logger, pino, stdTimeFunctions } from 'pino';
-import { inspect, styleText } from 'node:util';
+import { inspect } from 'node:util';
 import { Writable } from 'node:stream';
-import { escapedControls, parseJson } from '../values/index.ts';
+import { escapedControls, parseJson, styled } from '../values/index.ts';
 
 export type { Logger } from 'pino';
 
@@ -68,7 +68,7 @@ function textLine(json: string, color: boolean): string {
   const shade = LEVEL_COLORS[name] ?? 'gray';
   const stamp = String(time).slice(11, 23);
   return color
-    ? `${styleText('gray', stamp, { validateStream: false })} ${styleText(shade, label, { validateStream: false })} ${message} ${styleText('gray', details, { validateStream: false })}\n`
+    ? `${styled('gray', stamp, { validateStream: false })} ${styled(shade, label, { validateStream: false })} ${message} ${styled('gray', details, { validateStream: false })}\n`
     : `${String(time)} ${label} ${message} ${details}\n`;
 }
 

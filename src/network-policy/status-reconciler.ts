@@ -16,6 +16,7 @@ import { isApplied, statusDigest, withoutForgedEntries } from './applied-status.
 import { ACCEPTED, policyStatus, STATUS_FIELD_MANAGER, type StatusFields, statusSeverity } from './policy-status.ts';
 import type { PolicyProjection } from './policy-projection.ts';
 import type { ProviderView } from './provider-view.ts';
+import { inertTexts } from '../values/index.ts';
 
 /** The reason of the event about a status that others created for a NetworkPolicy that does not own it. */
 const FOREIGN_STATUS = 'ForeignNetworkPolicyStatus';
@@ -69,7 +70,7 @@ export class StatusReconciler {
       return;
     }
     const { providers, redundancy, now = Date.now, projection } = this.#options;
-    const status = policyStatus(policy, providers(), current?.status, now(), redundancy(key));
+    const status = inertTexts(policyStatus(policy, providers(), current?.status, now(), redundancy(key)));
     if (this.#isForged(current, status)) {
       this.#report(policy, FOREIGN_STATUS, 'ignored', 'another client wrote an entry in our name. Remove it');
     } else if (!isApplied(current?.status, status)) {

@@ -1,4 +1,4 @@
-import { shortened } from '../values/index.ts';
+import { inertText, shortened } from '../values/index.ts';
 
 /** One aspect of an object's state (`metav1.Condition`). */
 export interface Condition {
@@ -42,7 +42,7 @@ export function setCondition(
     ...(update.observedGeneration === undefined ? {} : { observedGeneration: update.observedGeneration }),
     lastTransitionTime: current?.status === update.status ? current.lastTransitionTime : timeText(now),
     reason: update.reason,
-    message: shortened(update.message ?? '', MAX_CONDITION_MESSAGE_LENGTH),
+    message: inertText(shortened(update.message ?? '', MAX_CONDITION_MESSAGE_LENGTH)),
   };
   if (current === undefined) {
     return [...list, next];

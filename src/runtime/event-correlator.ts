@@ -3,7 +3,7 @@
 import type { KubernetesObject } from '../resources/index.ts';
 import { TokenBucket } from './token-bucket.ts';
 import type { TokenBucketOptions } from './token-bucket.ts';
-import { KeptEntries, shortened } from '../values/index.ts';
+import { inertText, KeptEntries, shortened } from '../values/index.ts';
 
 export type EventType = 'Normal' | 'Warning';
 
@@ -74,7 +74,7 @@ export class EventCorrelator {
     const subject = JSON.stringify([about.apiVersion, about.kind, about.namespace, about.name, about.uid]);
     const kind = JSON.stringify([subject, type, reason]);
     // Shortened first, because messages can have any length and records keep them.
-    const note = shortened(message, MAX_NOTE_LENGTH);
+    const note = inertText(shortened(message, MAX_NOTE_LENGTH));
     const isCombined = this.#isOneOfMany(kind, note, now);
     const text = isCombined ? shortened(COMBINED_PREFIX + note, MAX_NOTE_LENGTH) : note;
     const key = isCombined ? kind : JSON.stringify([kind, note]);

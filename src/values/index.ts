@@ -10,7 +10,15 @@ export { asJson, isJsonObject, own, textOf, textsOf, valueAt } from './json-valu
 export type { JsonObject, JsonValue } from './json-value.ts';
 export { endOfJsonString, isNestedDeeper } from './json-text.ts';
 export { nearestKey, unknownKeyHint } from './nearest-key.ts';
-export { escapedControls, inertText, withoutControls } from './terminal-text.ts';
+export {
+  escapedControls,
+  inertText,
+  inertTexts,
+  ownSequence,
+  styled,
+  terminalOutput,
+  withoutControls,
+} from './terminal-text.ts';
 export { hasPart, indexOfPart, lastIndexOfPart, positionsOf, splitAtParts } from './text-search.ts';
 export { textPosition } from './text-position.ts';
 export type { TextPosition } from './text-position.ts';

@@ -2,6 +2,7 @@
 import type { Cluster, KubernetesCluster } from '../../cluster/index.ts';
 import { EVENTS } from '../../runtime/index.ts';
 import { keyOf } from '../../resources/index.ts';
+import { inertText } from '../../values/index.ts';
 import { reviewedUsername } from '../controller/username.ts';
 import type { DisarmTarget } from './disarm-target.ts';
 
@@ -33,7 +34,9 @@ export async function recordEmergency(
     },
     type: reason === 'Disarmed' ? 'Warning' : 'Normal',
     reason,
-    message: `${reason === 'Disarmed' ? 'disarmed' : 'armed again'} by ${user}${why === '' ? '' : `: ${why}`}`,
+    message: inertText(
+      `${reason === 'Disarmed' ? 'disarmed' : 'armed again'} by ${user}${why === '' ? '' : `: ${why}`}`,
+    ),
     source: { component: COMPONENT },
     firstTimestamp: now,
     lastTimestamp: now,

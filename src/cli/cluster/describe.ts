@@ -1,6 +1,5 @@
 // `portcullis describe`: metadata, spec, status, conditions and events of an object.
 import { Command } from 'commander';
-import { styleText } from 'node:util';
 import { ApiError, type ApiResource, type Cluster, listAll } from '../../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
@@ -19,7 +18,7 @@ import { listedRevisions, listedRows } from '../rollout/listed-revisions.ts';
 import { listRevisions } from '../rollout/revision-history.ts';
 import { hasRollout } from '../rollout/rollout-target.ts';
 import { oneLine, table } from '../table.ts';
-import { withoutControls } from '../../values/index.ts';
+import { styled, withoutControls } from '../../values/index.ts';
 import { addClusterFlags, type ClusterFlags, connect } from './cluster-flags.ts';
 import { type EventObject, timeOf } from './event.ts';
 import { keyIn, selectResources } from './resource-arguments.ts';
@@ -88,7 +87,7 @@ async function revisionLines(cluster: Cluster, type: ApiResource, object: Kubern
   const rows = await historyRowsOf(cluster, policy);
   return rows.length === 0
     ? []
-    : [styleText('bold', 'Revisions:'), ...historyTable(policy, rows).replaceAll(/^/gm, '  ').split('\n')];
+    : [styled('bold', 'Revisions:'), ...historyTable(policy, rows).replaceAll(/^/gm, '  ').split('\n')];
 }
 
 async function historyRowsOf(cluster: Cluster, policy: AdmissionPolicyObject): Promise<readonly HistoryRow[]> {
@@ -141,7 +140,7 @@ function withoutRevisions(status: JsonObject, table: readonly string[]): JsonObj
 }
 
 function field(name: string, value: string): string {
-  return `${styleText('bold', `${name}:`)}${' '.repeat(Math.max(1, LABEL_WIDTH - name.length - 1))}${oneLine(value)}`;
+  return `${styled('bold', `${name}:`)}${' '.repeat(Math.max(1, LABEL_WIDTH - name.length - 1))}${oneLine(value)}`;
 }
 
 function map(name: string, entries: Readonly<Record<string, string>> | undefined): string[] {
@@ -161,7 +160,7 @@ function owners(references: KubernetesObject['metadata']['ownerReferences']): st
 
 function section(name: string, value: unknown): string[] {
   const shown = oneLine(name);
-  const title = styleText('bold', `${shown.slice(0, 1).toUpperCase()}${shown.slice(1)}:`);
+  const title = styled('bold', `${shown.slice(0, 1).toUpperCase()}${shown.slice(1)}:`);
   if (typeof value !== 'object' || value === null) {
     return [`${title} ${oneLine(String(value))}`];
   }
@@ -186,7 +185,7 @@ function conditionLines(conditions: unknown): string[] {
     ],
     shown,
   );
-  return [styleText('bold', 'Conditions:'), ...text.split('\n').map((line) => `  ${line}`)];
+  return [styled('bold', 'Conditions:'), ...text.split('\n').map((line) => `  ${line}`)];
 }
 
 function scalarText(value: JsonValue | undefined): string {
@@ -214,5 +213,5 @@ function eventLines(events: readonly EventObject[] | undefined): string[] {
     ],
     events,
   );
-  return [styleText('bold', 'Events:'), ...text.split('\n').map((line) => `  ${line}`)];
+  return [styled('bold', 'Events:'), ...text.split('\n').map((line) => `  ${line}`)];
 }

@@ -1,5 +1,5 @@
 // What `portcullis explain` says about a policy.
-import { styleText } from 'node:util';
+import { styled } from '../../values/index.ts';
 import type { Explanation, GraphPolicy } from '../../governance/index.ts';
 import { type ObjectKey, READY, type TemplateDetails } from '../../resources/index.ts';
 import { programName } from '../program-name.ts';
@@ -79,9 +79,9 @@ export function answerText({ policy, policySet = '', template, compliant, becaus
   const subject = template === undefined ? whole : `template ${template} of ${whole}`;
   const state = compliant === undefined ? 'has no compliance yet' : `is ${compliant}`;
   const lines = [
-    styleText('bold', oneLine(`${subject} ${state}`)),
+    styled('bold', oneLine(`${subject} ${state}`)),
     ...because.map((text) => `  ${text}`),
-    ...(toDo.length === 0 ? [] : ['', styleText('bold', 'What to do:'), ...toDo.map((text) => `  ${text}`)]),
+    ...(toDo.length === 0 ? [] : ['', styled('bold', 'What to do:'), ...toDo.map((text) => `  ${text}`)]),
   ];
   return `${lines.join('\n')}\n`;
 }

@@ -1,6 +1,6 @@
 // `portcullis doctor`: finds problems of an installation. Changes nothing.
 import { Command, Option } from 'commander';
-import { styleText } from 'node:util';
+import { styled } from '../../values/index.ts';
 import { EXIT } from '../errors.ts';
 import { dataText, outputOption, type OutputFormat } from '../output.ts';
 import { oneLine } from '../table.ts';
@@ -74,7 +74,7 @@ function countsOf(findings: readonly Finding[]): Counts {
 function reportText(findings: readonly Finding[], { errors, warnings }: Counts): string {
   const blocks = findings.map(
     ({ severity, code, where, message, action }) =>
-      `${styleText(COLORS[severity], severity)} ${code}: ${oneLine(where)}\n  ${oneLine(message)}\n  → ${oneLine(action)}\n`,
+      `${styled(COLORS[severity], severity)} ${code}: ${oneLine(where)}\n  ${oneLine(message)}\n  → ${oneLine(action)}\n`,
   );
   const summary = errors + warnings === 0 ? 'No problems found.' : `${errors} errors, ${warnings} warnings.`;
   return `${[...blocks, summary].join('\n')}\n`;

@@ -1,5 +1,4 @@
 // `portcullis inspect`: the metadata of a module, and how the sandbox runs it.
-import { styleText } from 'node:util';
 import { Command } from 'commander';
 import { createGuest, FUEL_PER_SECOND } from '../../engine/index.ts';
 import { compilePolicyModule } from '../../modules/compiling/index.ts';
@@ -27,7 +26,7 @@ import { addSourceFlags, type SourceFlags } from './source-flags.ts';
 import { countText, dataText, durationText, type OutputFormat, outputOption, sizeText } from '../output.ts';
 import { Progress } from '../progress.ts';
 import { oneLine, table } from '../table.ts';
-import { errorText } from '../../values/index.ts';
+import { errorText, styled } from '../../values/index.ts';
 
 /** How the sandbox runs a module. */
 interface Inspection {
@@ -140,7 +139,7 @@ async function inspect(target: string, flags: InspectFlags): Promise<void> {
 
 function builtinText({ location, version, purpose, page, settings }: BuiltinReport): string {
   const sections = [
-    `${styleText('bold', location)}\n${purpose}`,
+    `${styled('bold', location)}\n${purpose}`,
     section('Module', [
       ['Version', version],
       ['File', 'none: it is part of this product'],
@@ -267,7 +266,7 @@ function reportText(report: ModuleReport): string {
 function title(metadata: PolicyMetadata | null): string {
   const annotation = (name: string): string => oneLine(metadata?.annotations[`${ANNOTATION}${name}`] ?? '');
   const name = annotation('title');
-  const heading = name === '' ? '' : `${styleText('bold', name)} ${annotation('version')}`.trimEnd();
+  const heading = name === '' ? '' : `${styled('bold', name)} ${annotation('version')}`.trimEnd();
   return [heading, annotation('description')].filter((line) => line !== '').join('\n');
 }
 
@@ -276,7 +275,7 @@ function section(name: string, lines: readonly Line[]): string {
     return '';
   }
   const width = Math.max(...lines.map(([key]) => key.length));
-  return [styleText('bold', name), ...lines.map(([key, value]) => `  ${key.padEnd(width)}   ${value}`)].join('\n');
+  return [styled('bold', name), ...lines.map(([key, value]) => `  ${key.padEnd(width)}   ${value}`)].join('\n');
 }
 
 const KINDS: Readonly<Record<ExecutionMode, string>> = {
@@ -340,7 +339,7 @@ function rulesText(rules: readonly PolicyRule[]): string {
     ],
     rules,
   );
-  return `${styleText('bold', 'Rules')}\n${rows.replaceAll(/^/gm, '  ')}`;
+  return `${styled('bold', 'Rules')}\n${rows.replaceAll(/^/gm, '  ')}`;
 }
 
 const OBSTACLES: Readonly<Record<Obstacle, string>> = {

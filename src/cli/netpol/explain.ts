@@ -1,6 +1,6 @@
 // `portcullis netpol explain`: what a provider does with each part of NetworkPolicies, and how that is known.
-import { styleText } from 'node:util';
 import { Command, Option } from 'commander';
+import { styled } from '../../values/index.ts';
 import {
   analysePolicy,
   FEATURE_TEXTS,
@@ -92,7 +92,7 @@ function explanationOf(
 
 function explanationText({ policy, findings, verdicts }: Explanation): string {
   const lines = [
-    styleText('bold', oneLine(`NetworkPolicy ${policy}`)),
+    styled('bold', oneLine(`NetworkPolicy ${policy}`)),
     ...findings.map(({ message }) => `  ${oneLine(message)}`),
     ...verdicts.flatMap((verdict) => ['', ...verdictLines(verdict)]),
   ];

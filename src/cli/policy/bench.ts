@@ -1,7 +1,7 @@
 // `portcullis bench`: measures evaluations of one request by one policy, in one thread, without a network.
 import { availableParallelism, cpus, loadavg } from 'node:os';
-import { styleText } from 'node:util';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { styled } from '../../values/index.ts';
 import { CliError } from '../errors.ts';
 import { countText, dataText, durationText, type OutputFormat, outputOption, sizeText } from '../output.ts';
 import { addPolicyFlags, type PolicyFlags, policyUnderTest } from './policy-flags.ts';
@@ -92,7 +92,7 @@ async function bench(target: string | undefined, flags: BenchFlags): Promise<voi
   const { id } = policy.definition;
   const usual = await progress.during(`measuring ${id}`, () => measurePolicy(tested, flags, false));
   for (const note of [...notes, ...(unmatched === undefined ? [] : [unmatched]), ...usual.notes]) {
-    progress.line(`${styleText('yellow', 'note:', { stream: process.stderr })} ${note}`);
+    progress.line(`${styled('yellow', 'note:', { stream: process.stderr })} ${note}`);
   }
   const fresh = usual.isRestored
     ? await progress.during(`measuring ${id} in new instances`, () => measurePolicy(tested, flags, true))
@@ -194,7 +194,7 @@ function verdictIn(evaluated: Evaluated): Exclude<Evaluated, { readonly refused:
 
 function reportText(report: BenchReport): string {
   const { policy, allowed, requestBytes, freshInstances, machine } = report;
-  const heading = `${styleText('bold', policy)}: ${allowed ? 'allowed' : 'denied'}, request of ${sizeText(requestBytes)}, one thread`;
+  const heading = `${styled('bold', policy)}: ${allowed ? 'allowed' : 'denied'}, request of ${sizeText(requestBytes)}, one thread`;
   const rows: (Figures & { readonly instance?: string })[] =
     freshInstances === null
       ? [report]

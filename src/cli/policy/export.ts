@@ -1,6 +1,5 @@
 // `portcullis export`: policies of builtin:cel as manifests for the admission policies of API servers.
 import { access } from 'node:fs/promises';
-import { styleText } from 'node:util';
 import { Command, Option } from 'commander';
 import {
   type ExportedPolicy,
@@ -20,7 +19,7 @@ import { printWarnings } from './print-warnings.ts';
 import { filePolicyWarnings } from './type-warnings.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 import { Progress } from '../progress.ts';
-import { parseJson, textOf, valueAt } from '../../values/index.ts';
+import { parseJson, styled, textOf, valueAt } from '../../values/index.ts';
 
 interface ExportFlags {
   readonly policy?: string;
@@ -99,7 +98,7 @@ async function defaultFile(): Promise<string> {
 }
 
 function note(progress: Progress, text: string): void {
-  progress.line(`${styleText('yellow', 'note:', { stream: process.stderr })} ${text}`);
+  progress.line(`${styled('yellow', 'note:', { stream: process.stderr })} ${text}`);
 }
 
 /** The policy with this name, or all policies of builtin:cel; with a note of the others. */

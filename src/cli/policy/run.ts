@@ -1,6 +1,5 @@
 // `portcullis run`: evaluates one request by one policy, with the flags and output of `kwctl run`.
 import { writeFile } from 'node:fs/promises';
-import { styleText } from 'node:util';
 import { Command, Option } from 'commander';
 import {
   type Observation,
@@ -20,7 +19,7 @@ import { addPolicyFlags, type PolicyFlags, policyUnderTest } from './policy-flag
 import { printWarnings } from './print-warnings.ts';
 import { Progress } from '../progress.ts';
 import { oneLine } from '../table.ts';
-import { parseJson } from '../../values/index.ts';
+import { parseJson, styled } from '../../values/index.ts';
 
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 type Level = (typeof LEVELS)[number];
@@ -176,7 +175,7 @@ function requireVerdict(
 type Color = 'red' | 'green' | 'yellow' | 'cyan' | 'gray';
 
 function label(color: Color, text: string): string {
-  return styleText(color, text, { stream: process.stderr });
+  return styled(color, text, { stream: process.stderr });
 }
 
 const LEVEL_COLORS: Readonly<Record<Level, Color>> = { debug: 'gray', info: 'cyan', warn: 'yellow', error: 'red' };

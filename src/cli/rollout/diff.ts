@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { type PolicyRevision, type RevisionSummary, snapshotOf } from '../../resources/index.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { dataText } from '../output.ts';
-import { errorText, withoutControls } from '../../values/index.ts';
+import { errorText } from '../../values/index.ts';
 import { digestsOf, requiredSpec, revisionsOrListed } from './listed-revisions.ts';
 import { modulesOf, revisionOf, servingRevision, stateOf } from './revision-history.ts';
 import {
@@ -49,7 +49,7 @@ async function diff(args: readonly string[], flags: DiffFlags): Promise<void> {
       const [one, other] =
         from === 'revisions' ? keptTexts(target, revisions, flags) : listedTexts(target, revisions, flags);
       const text = unifiedDiff(one, other);
-      process.stdout.write(withoutControls(text));
+      process.stdout.write(text);
       process.exitCode = text === '' ? EXIT.ok : EXIT_DIFFERENT;
     });
   } catch (error) {

@@ -1,6 +1,6 @@
 // `portcullis rollout history`: the revisions of a policy as a table, or one revision with its spec.
 import { type Command, Option } from 'commander';
-import { styleText } from 'node:util';
+import { styled } from '../../values/index.ts';
 import { ageOf, type PolicyRevision, type RevisionSummary, snapshotOf } from '../../resources/index.ts';
 import { dataText, outputOption, type OutputFormat } from '../output.ts';
 import { manyLines } from '../table.ts';
@@ -94,7 +94,7 @@ function revisionText(revision: PolicyRevision, previous: PolicyRevision | undef
 
 function specText(spec: unknown): string {
   const lines = dataText(spec, 'yaml').trimEnd().replaceAll(/^/gm, '  ');
-  return `${styleText('bold', 'Spec:')}\n${manyLines(lines)}\n`;
+  return `${styled('bold', 'Spec:')}\n${manyLines(lines)}\n`;
 }
 
 function moduleText({ name, module, digest = 'not found yet', manifest, isVerified }: RevisionModule): string {

@@ -1,4 +1,4 @@
-import { styleText } from 'node:util';
+import { styled } from '../../values/index.ts';
 import { diffHunks } from '../diff-hunks.ts';
 import { manyLines } from '../table.ts';
 
@@ -14,10 +14,10 @@ export function unifiedDiff(from: NamedText, to: NamedText): string {
     return '';
   }
   const lines = diffHunks(manyLines(from.text), manyLines(to.text)).flatMap((hunk) => [
-    styleText('cyan', `@@ -${range(hunk.oldStart, hunk.oldLines)} +${range(hunk.newStart, hunk.newLines)} @@`),
+    styled('cyan', `@@ -${range(hunk.oldStart, hunk.oldLines)} +${range(hunk.newStart, hunk.newLines)} @@`),
     ...hunk.lines.map(styledLine),
   ]);
-  const heads = [styleText('bold', `--- ${from.name}`), styleText('bold', `+++ ${to.name}`)];
+  const heads = [styled('bold', `--- ${from.name}`), styled('bold', `+++ ${to.name}`)];
   return [...heads, ...lines].map((line) => `${line}\n`).join('');
 }
 
@@ -27,5 +27,5 @@ function range(first: number, count: number): string {
 }
 
 function styledLine(line: string): string {
-  return line.startsWith(' ') ? line : styleText(line.startsWith('+') ? 'green' : 'red', line);
+  return line.startsWith(' ') ? line : styled(line.startsWith('+') ? 'green' : 'red', line);
 }

@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path';
-import { styleText } from 'node:util';
 import { Registry } from 'prom-client';
+import { styled } from '../../values/index.ts';
 import { createLog } from '../../log/index.ts';
 import type { LocalCertificates } from '../../control/index.ts';
 import { type PolicyPhase, PolicyServer, type PolicyServerOptions, type PolicyStatus } from '../../server/index.ts';
@@ -61,7 +61,7 @@ export function policyTable(policies: readonly PolicyStatus[]): string {
     [
       { header: 'POLICY', cell: ({ id }) => oneLine(id) },
       { header: 'MODE', cell: ({ mode }) => mode },
-      { header: 'PHASE', cell: ({ phase }) => styleText(PHASE_COLORS[phase], phase) },
+      { header: 'PHASE', cell: ({ phase }) => styled(PHASE_COLORS[phase], phase) },
       { header: 'MODULE', cell: moduleNames },
       ...(policies.every(({ phase }) => phase === 'Active') ? [] : [{ header: 'MESSAGE', cell: messageText }]),
     ],
@@ -93,6 +93,6 @@ function moduleName(reference: string): string {
 export function headed(rows: readonly (readonly [heading: string, text: string])[]): string {
   const width = Math.max(...rows.map(([heading]) => heading.length));
   return rows
-    .map(([heading, text]) => `${styleText('bold', heading)}${' '.repeat(width - heading.length)}   ${text}`)
+    .map(([heading, text]) => `${styled('bold', heading)}${' '.repeat(width - heading.length)}   ${text}`)
     .join('\n');
 }

@@ -1,6 +1,6 @@
 // The output formats of `portcullis test`.
 import { writeFile } from 'node:fs/promises';
-import { styleText } from 'node:util';
+import { styled } from '../../values/index.ts';
 import { fileProblem } from '../../files/index.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { githubAnnotations } from '../problems/github-annotations.ts';
@@ -45,7 +45,7 @@ export function checksText(report: CheckReport, format: CheckFormat): string {
 
 /** Whether Node would print styles on a stream: https://nodejs.org/api/util.html#utilstyletextformat-text-options */
 export function hasColors(stream: NodeJS.WriteStream | undefined): boolean {
-  return stream !== undefined && styleText('red', 'x', { stream }) !== 'x';
+  return stream !== undefined && styled('red', 'x', { stream }) !== 'x';
 }
 
 /** The width of a stream that is a terminal. Lines of other streams are not shortened. */

@@ -1,5 +1,5 @@
 // Text of reports for people.
-import { styleText } from 'node:util';
+import { styled } from '../../values/index.ts';
 import type { DiffLine } from './line-diff.ts';
 
 const MAX_DIFF_LINES = 200;
@@ -56,6 +56,6 @@ export class Paint {
   readonly dim = (text: string): string => this.#style('gray', text);
 
   #style(color: 'red' | 'green' | 'gray', text: string): string {
-    return this.#isOn ? styleText(color, text, { validateStream: false }) : text;
+    return this.#isOn ? styled(color, text, { validateStream: false }) : text;
   }
 }

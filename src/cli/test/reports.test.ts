@@ -10,6 +10,7 @@ import { exitCodeOf, summarize } from './summary.ts';
 import { readTap } from './testing/tap-reader.ts';
 import { parseXml } from './testing/xml-reader.ts';
 import { textReport } from './text-report.ts';
+import { terminalOutput } from '../../values/index.ts';
 
 function result(name: string, changes: Partial<CaseResult> = {}): CaseResult {
   const test = { name, line: 3, column: 5, at: 0, question: { kind: 'none' }, expect: {} } as const;
@@ -195,7 +196,7 @@ describe('textReport', () => {
       { kind: 'actual', text: 'b' },
     ] as const;
     const failed = result('x', { status: 'failed', mismatches: [{ field: 'object', expected: '', actual: '', diff }] });
-    const colored = textReport([suite('a', [failed])], { color: true });
+    const colored = terminalOutput(textReport([suite('a', [failed])], { color: true }));
     assert.ok(colored.includes('\u001B[31m- a\u001B[39m'));
     assert.ok(colored.includes('\u001B[32m+ b\u001B[39m'));
     assert.equal(stripVTControlCharacters(colored), plain([suite('a', [failed])]));

@@ -1,7 +1,7 @@
 // `portcullis test` of test files: runs them once, or again after each change.
 import { resolve } from 'node:path';
-import { styleText } from 'node:util';
 import type { RE2JS } from 're2js';
+import { styled } from '../../values/index.ts';
 import type { SourcesConfig, TrustRoot, Verification } from '../../modules/index.ts';
 import { readText } from '../document.ts';
 import { usageError } from '../errors.ts';
@@ -138,7 +138,7 @@ class TestSession implements AsyncDisposable {
   #warn(warning: string): void {
     if (!this.#noted.has(warning)) {
       this.#noted.add(warning);
-      this.#progress.line(`${styleText('yellow', 'warning:', { stream: process.stderr })} ${warning}`);
+      this.#progress.line(`${styled('yellow', 'warning:', { stream: process.stderr })} ${warning}`);
     }
   }
 
@@ -159,7 +159,7 @@ class TestSession implements AsyncDisposable {
       );
       for (const note of result.notes.filter((text_) => !this.#noted.has(text_))) {
         this.#noted.add(note);
-        this.#progress.line(`${styleText('yellow', 'note:', { stream: process.stderr })} ${file}: ${note}`);
+        this.#progress.line(`${styled('yellow', 'note:', { stream: process.stderr })} ${file}: ${note}`);
       }
       for (const warning of result.warnings ?? []) {
         this.#warn(warning.place === undefined ? `${file}: ${warningText(warning)}` : warningText(warning));

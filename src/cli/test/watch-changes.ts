@@ -1,7 +1,6 @@
 // The loop of `portcullis test --watch`.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { styleText } from 'node:util';
-import { errorText } from '../../values/index.ts';
+import { errorText, ownSequence, styled } from '../../values/index.ts';
 import { CliError } from '../errors.ts';
 import { stopSignal } from '../signals.ts';
 
@@ -10,7 +9,7 @@ const WATCH_MS = 300;
 /** Polling takes at most this share of the time, however many files there are. */
 const WATCH_SHARE = 0.05;
 /** Clears the screen and the scrollback of a terminal, and moves to the first line. */
-const CLEAR = '\u001B[2J\u001B[3J\u001B[H';
+const CLEAR = ['\u001B[2J', '\u001B[3J', '\u001B[H'].map(ownSequence).join('');
 
 /**
  * Runs rounds until Ctrl-C, and prints what they report.
@@ -36,7 +35,7 @@ export async function watchChanges(round: () => Promise<string>): Promise<void> 
 async function reportOf(round: () => Promise<string>): Promise<string> {
   try {
     const report = await round();
-    const hint = styleText('gray', 'Watching for changes; Ctrl-C stops.', { stream: process.stdout });
+    const hint = styled('gray', 'Watching for changes; Ctrl-C stops.', { stream: process.stdout });
     return report === '' ? '' : `${report}\n${hint}\n`;
   } catch (error) {
     return `${problemText(error)}\n`;

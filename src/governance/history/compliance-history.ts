@@ -1,4 +1,5 @@
 import { MAX_HISTORY } from '../../resources/index.ts';
+import { inertText } from '../../values/index.ts';
 
 /** Length of a message, as upstream. Characters. */
 const MAX_HISTORY_MESSAGE_LENGTH = 4096;
@@ -23,7 +24,7 @@ export interface HistoryEntry {
  * A, B, A, B becomes B twice, A twice.
  */
 export function recordHistory(entries: readonly HistoryEntry[], next: HistoryEntry): readonly HistoryEntry[] {
-  const message = truncated(next.message);
+  const message = inertText(truncated(next.message));
   const [newest, earlier, ...rest] = entries;
   if (newest?.message === message) {
     return entries;

@@ -13,7 +13,7 @@ import {
   type TemplateDetails,
   type TemplateState,
 } from '../../resources/index.ts';
-import { shortened } from '../../values/index.ts';
+import { inertText, shortened } from '../../values/index.ts';
 import { withMessage } from '../history/status-history.ts';
 import { POLICY_REASONS, type PolicyStatus } from '../policy-reasons.ts';
 
@@ -171,7 +171,8 @@ function limitedDetails(
 }
 
 /** Whether a message of the status is this one, perhaps shortened. */
-function isSameMessage(stored: string | undefined, message: string): boolean {
+function isSameMessage(stored: string | undefined, current: string): boolean {
+  const message = inertText(current);
   return stored === message || DETAIL_LIMITS.some(({ length }) => stored === shortened(message, length));
 }
 

@@ -2,7 +2,7 @@
 import type { ApiError, Status } from '../../cluster/index.ts';
 import { isJsonObject, type JsonObject, own, textOf, valueAt } from '../../resources/index.ts';
 import { RequestRefused } from '../../https/index.ts';
-import { errorText, parseJson } from '../../values/index.ts';
+import { errorText, inertText, parseJson } from '../../values/index.ts';
 
 /** The request of an AdmissionReview. */
 export interface OwnKindsReview {
@@ -69,7 +69,7 @@ export function reviewResponse({ uid }: OwnKindsReview, { error, warnings }: Own
       uid,
       allowed: status === undefined,
       ...(status === undefined ? {} : { status }),
-      ...(warnings.length === 0 ? {} : { warnings }),
+      ...(warnings.length === 0 ? {} : { warnings: warnings.map(inertText) }),
     },
   });
 }

@@ -11,7 +11,7 @@ import type { PolicyServerReport, PolicyServerReports } from '../policy-servers/
 import { AUTHORITY_CONDITION, CERTIFICATE_CONDITION } from '../policy-servers/certificate-conditions.ts';
 import { OBJECT_CONDITIONS, STALLED_REASONS } from '../policy-servers/policy-server-conditions.ts';
 import type { KnownReplica, ReplicaDirectory } from './replica-directory.ts';
-import { asJson, listed } from '../../values/index.ts';
+import { asJson, inertTexts, listed } from '../../values/index.ts';
 
 /** Delay that collects changes of several replicas into one write. Milliseconds. */
 const GATHER_MS = 50;
@@ -109,7 +109,7 @@ export class PolicyServerController implements Runnable {
     }
     const before = server.status ?? {};
     const made = objects === undefined ? undefined : { report };
-    const status = policyServerStatus(server, replicas, before, Date.now(), made);
+    const status = inertTexts(policyServerStatus(server, replicas, before, Date.now(), made));
     if (isDeepStrictEqual({ ...before, ...status }, { ...before })) {
       return;
     }

@@ -7,7 +7,7 @@ import type { OwnerReference, PolicyServerReplica } from '../../resources/index.
 import { pause, SYSTEM_CLOCK } from '../../runtime/index.ts';
 import type { Change, ObjectView, Runnable } from '../../runtime/index.ts';
 import type { Logger } from '../../log/index.ts';
-import { errorText } from '../../values/index.ts';
+import { errorText, inertTexts } from '../../values/index.ts';
 import { isStale, LEASE_RENEW_MS, ReplicaLease, unlessStale } from './replica-lease.ts';
 import { replicaStatus } from './replica-status.ts';
 import type { ReplicaStatus } from './replica-status.ts';
@@ -175,7 +175,7 @@ export class ReplicaReporter implements Runnable {
     }
     this.#known = current;
     this.#uid = current.metadata.uid;
-    const status = this.#status(current);
+    const status = inertTexts(this.#status(current));
     const { lastReported: _, ...before } = current.status ?? {};
     if (!isDeepStrictEqual(before, status)) {
       const reported = { ...current, ...HEAD, status: { ...status, lastReported: timeText(Date.now()) } };

@@ -1,5 +1,5 @@
 // What a dry run prints, in the format of Open Cluster Management's.
-import { styleText } from 'node:util';
+import { styled } from '../../../values/index.ts';
 import {
   type ConfigurationPolicy,
   type JsonObject,
@@ -165,6 +165,6 @@ function coloredLine(line: string, format: ReportFormat): string {
   return line.startsWith('+') && !line.startsWith('+++') ? toned(['green'], line, format) : line;
 }
 
-function toned(tones: Parameters<typeof styleText>[0], text: string, { hasColors }: ReportFormat): string {
-  return hasColors ? styleText(tones, text) : text;
+function toned(tones: Parameters<typeof styled>[0], text: string, { hasColors }: ReportFormat): string {
+  return hasColors ? styled(tones, text) : text;
 }

@@ -1,5 +1,4 @@
 // `portcullis test -p POLICY RESOURCE`: policies on plain manifests.
-import { styleText } from 'node:util';
 import type { RE2JS } from 're2js';
 import { EngineError } from '../../../engine/index.ts';
 import { CliError, EXIT, usageError } from '../../errors.ts';
@@ -17,7 +16,17 @@ import { entriesOf, typeWarnings, withTypeWarnings } from '../../policy/type-war
 import { ServedKinds } from '../../policy/served-kinds.ts';
 import { Progress } from '../../progress.ts';
 import { oneLine } from '../../table.ts';
-import { asJson, exactJson, type JsonObject, listed, own, parseJson, textOf, valueAt } from '../../../values/index.ts';
+import {
+  asJson,
+  exactJson,
+  type JsonObject,
+  listed,
+  own,
+  parseJson,
+  styled,
+  textOf,
+  valueAt,
+} from '../../../values/index.ts';
 import {
   checksText,
   type Format,
@@ -114,7 +123,7 @@ function notesOf(
   const labelled = (label: 'note' | 'warning', notes: readonly string[]): readonly string[] => {
     const more = notes.length > MAX_NOTES ? [`${notes.length - MAX_NOTES} more ${label}s are not shown`] : [];
     return [...notes.slice(0, MAX_NOTES), ...more].map(
-      (note) => `${styleText('yellow', `${label}:`, { stream })} ${oneLine(note)}`,
+      (note) => `${styled('yellow', `${label}:`, { stream })} ${oneLine(note)}`,
     );
   };
   return [
