@@ -52,7 +52,7 @@ describe('certificates', () => {
     }
   });
 
-  it('are all issued again when one is missing, as in folders of earlier versions, or a key does not match', async () => {
+  it('are all issued again when one is missing, or a key does not match', async () => {
     const files = await ensureLocalCertificates(folder);
     for (const spoil of [
       () => rmSync(files.controlCertFile),

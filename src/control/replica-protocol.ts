@@ -58,7 +58,7 @@ export interface RevisionReport {
   readonly policy: string;
   readonly revision: number;
   readonly state: ReplicaRevisionState;
-  /** Absent from replicas of earlier versions, and while workers fail to activate the revision. */
+  /** Absent while workers change to the revision, or cannot activate it. */
   readonly answers?: ReplicaAnswers;
   /** `status.order` of a serving PolicyRevision, as read when the replica switched to it. */
   readonly order?: number;
@@ -74,7 +74,7 @@ export interface RevisionReport {
    * {@link PrevalidationResult} had.
    */
   readonly parameters?: string;
-  /** Whether it serves, and its parameters were tried: without {@link refused}, none are invalid. Absent from replicas of earlier versions. */
+  /** Whether it serves, and its parameters were tried: without {@link refused}, none are invalid. */
   readonly areParametersTried?: boolean;
   /** Set when it serves, and refuses requests of namespaces for their parameters. */
   readonly refused?: RefusedReport;

@@ -13,7 +13,6 @@ import {
   POLICY_SERVERS,
   policyId,
   type PolicyServer,
-  type ResourceType,
   MANAGED_BY_SELECTOR,
 } from '../resources/index.ts';
 import {
@@ -31,7 +30,6 @@ import {
   type RuntimeMetrics,
   type SharedCaches,
   watch,
-  type Watch,
 } from '../runtime/index.ts';
 import { errorText } from '../values/index.ts';
 import type { PolicyCopies } from './copies/policy-copies.ts';
@@ -49,7 +47,7 @@ import type { PolicyReference } from './webhooks/enforcement-records.ts';
 import type { PolicyTypeChecks } from './type-checks/policy-type-checks.ts';
 import { TypeCheckReports } from './type-checks/type-check-reports.ts';
 import { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
-import { policyOf, type WebhookTarget } from './webhooks/webhook-object.ts';
+import type { WebhookTarget } from './webhooks/webhook-object.ts';
 import type { WritePace } from './webhooks/write-pace.ts';
 
 /** Concurrent reconciliations of policies of one kind. They mostly wait for API servers. */
@@ -188,7 +186,6 @@ export class LifecycleControllers implements Runnable {
               ({ before, after }) => before === undefined || after === undefined || settingsChanged(before, after),
             ],
           }),
-          ...legacyConfigurationWatches(kind, [validating, mutating]),
         ],
         events: { sink: options.events, of: (key) => policies.get(key) },
         log,
@@ -312,20 +309,4 @@ function settingsChanged(before: PolicyServer, after: PolicyServer): boolean {
     ANNOTATIONS.takeOver,
   ];
   return annotations.some((key) => before.metadata.annotations?.[key] !== after.metadata.annotations?.[key]);
-}
-
-/** Enqueues policies for configurations of an earlier version, also deleted policies, which no other watch reports. */
-function legacyConfigurationWatches(
-  kind: ResourceType,
-  caches: readonly Parameters<typeof watch>[0][],
-): readonly Watch[] {
-  return caches.map((cache) =>
-    watch(cache, {
-      keys: (configuration) => {
-        const key = policyOf(configuration);
-        const id = key === undefined ? undefined : policyId({ kind: kind.kind, metadata: key });
-        return key === undefined || id !== configuration.metadata.name ? [] : [key];
-      },
-    }),
-  );
 }

@@ -101,7 +101,8 @@ export class PolicyReconciler {
   #release({ id, policy }: Subject): LastStep | void {
     if (!this.#isOurs(policy)) {
       this.#options.prevalidations.cancel(id);
-      this.#options.webhooks.release(id);
+      // The webhooks that cover it stay.
+      this.#options.webhooks.markReconciled(id);
       return { isLast: true };
     }
   }

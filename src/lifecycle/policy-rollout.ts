@@ -183,10 +183,9 @@ export class PolicyRollout {
           signal,
         );
         return 'written';
-      case 'setEnforced': {
-        const revision = this.#revision(policy, id, step.revision);
-        return (await revisions.setEnforced(revision, step.isEnforced, signal)) ? 'written' : 'unchanged';
-      }
+      case 'setEnforced':
+        await revisions.setEnforced(this.#revision(policy, id, step.revision), step.isEnforced, signal);
+        return 'written';
       case 'uncover':
         return STEP_RESULTS[
           await this.#options.webhooks.enforce(policyReference(policy, id), [], policy.spec, false, signal)
@@ -303,7 +302,8 @@ export class PolicyRollout {
     if (!result.ok || movedModules(revisionFacts(revision).modules, result.modules).length > 0) {
       return await this.#execute(creation(view), policy, id, view, signal);
     }
-    return (await this.#options.revisions.recordRefresh(revision, refresh, signal)) ? 'written' : 'unchanged';
+    await this.#options.revisions.recordRefresh(revision, refresh, signal);
+    return 'written';
   }
 
   /** The result of a pre-validation of a revision, see {@link Prevalidations.result}. */

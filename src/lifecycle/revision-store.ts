@@ -149,28 +149,16 @@ export class RevisionStore {
     );
   }
 
-  /**
-   * Writes whether replicas answer by the failurePolicy while nothing serves.
-   * @returns whether the API server kept the field, which a CRD of an earlier version does not have
-   */
-  async setEnforced(revision: PolicyRevision, isEnforced: boolean, signal: AbortSignal): Promise<boolean> {
+  /** Writes whether replicas answer by the failurePolicy while nothing serves. */
+  async setEnforced(revision: PolicyRevision, isEnforced: boolean, signal: AbortSignal): Promise<void> {
     const { enforced: _, ...before } = revision.status ?? {};
     const isDefault = isEnforced === isEnforcedByDefault(revision.status);
-    const written = await this.#writeStatus(
-      revision,
-      { ...before, ...(isDefault ? {} : { enforced: isEnforced }) },
-      signal,
-    );
-    return revisionFacts(written).isEnforced === isEnforced;
+    await this.#writeStatus(revision, { ...before, ...(isDefault ? {} : { enforced: isEnforced }) }, signal);
   }
 
-  /**
-   * Writes that the modules of a revision have not changed.
-   * @returns whether the API server kept the field, which a CRD of an earlier version does not have
-   */
-  async recordRefresh(revision: PolicyRevision, refreshed: string, signal: AbortSignal): Promise<boolean> {
-    const written = await this.#writeStatus(revision, { ...revision.status, refreshed }, signal);
-    return revisionFacts(written).refreshed === refreshed;
+  /** Writes that the modules of a revision have not changed. */
+  async recordRefresh(revision: PolicyRevision, refreshed: string, signal: AbortSignal): Promise<void> {
+    await this.#writeStatus(revision, { ...revision.status, refreshed }, signal);
   }
 
   async delete(revision: PolicyRevision, signal: AbortSignal): Promise<void> {
@@ -220,11 +208,7 @@ function isEnforcedByDefault({ state, order = 0 }: PolicyRevision['status'] & ob
   return order > 0 || (state !== 'Validated' && state !== 'Staged');
 }
 
-/**
- * Only false is written, and on failed revisions only, until {@link RevisionStore.setEnforced}. Policy servers of earlier
- * versions do not know the field, and act as if
- * it were true.
- */
+/** Only false is written, and on failed revisions only, until {@link RevisionStore.setEnforced}. */
 function enforcedField(
   state: RevisionFacts['state'],
   reason: string,

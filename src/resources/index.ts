@@ -131,7 +131,6 @@ export {
   isNamespacedBucket,
   isOwnBucket,
   NAMESPACE_NAME_LABEL,
-  ownBucket,
   podTemplatesAction,
   policyMatch,
   policyOfBucket,

@@ -437,11 +437,7 @@ describe('portcullis start', () => {
     succeeded(await started.portcullis(['apply', '-f', POLICY]));
     succeeded(await started.portcullis(['wait', 'cap/pinned-images', '--for=condition=PolicyActive', '--timeout=20s']));
     await started.end('SIGKILL');
-    // Earlier versions kept the policies of the cluster in this file.
-    const former = join(started.dataDir, 'policies.yml');
-    writeFileSync(former, '{}');
     await started.begin();
-    assert.equal(existsSync(former), false);
     assert.match(started.output, /^kw\.cap\.pinned-images +protect +Active /m);
     assert.match(
       started.output,

@@ -359,34 +359,6 @@ describe('LifecycleControllers', () => {
     await lab.sees(VALIDATING, CONFIGURATION, (found) => found === undefined);
   });
 
-  it('replaces the webhook configurations of an earlier version, which had one for each policy', async () => {
-    const object = policy({ name: 'earlier' }, 'owner');
-    await lab.create(object);
-    await lab.reaches(object, 'Active');
-    await lab.stopControllers();
-    const made = (await lab.find(VALIDATING, CONFIGURATION))!;
-    const earlier = (name: string): KubernetesObject => ({
-      apiVersion: made.apiVersion,
-      kind: made.kind,
-      metadata: {
-        name: `kw.cap.${name}`,
-        labels: { 'app.kubernetes.io/managed-by': 'portcullis' },
-        annotations: { kubewardenPolicyName: name },
-      },
-      webhooks: made.webhooks.map((webhook) => ({ ...webhook, name: `kw.cap.${name}.kubewarden.admission` })),
-    });
-    await lab.create(earlier('earlier'));
-    await lab.create(earlier('gone'));
-    await lab.cluster.admin.delete(VALIDATING, CONFIGURATION);
-    await lab.startControllers();
-    for (const name of ['kw.cap.earlier', 'kw.cap.gone']) {
-      await lab.sees(VALIDATING, { name }, (found) => found === undefined);
-    }
-    const now = await lab.find(VALIDATING, CONFIGURATION);
-    assert.deepEqual(now?.webhooks, made.webhooks);
-    await remove(object);
-  });
-
   it('reports the error of the API server when it refuses the webhook of a policy', async () => {
     const object = policy({ name: 'refused' }, 'owner', {
       sideEffects: 'Some',

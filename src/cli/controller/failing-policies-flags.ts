@@ -6,8 +6,6 @@ const DEGRADED = {
   'last-good': 'Serve',
   reject: 'Reject',
   ignore: 'Ignore',
-  // The former name of `last-good`.
-  serve: 'Serve',
 } as const satisfies Readonly<Record<string, DegradedBehaviour>>;
 
 const UNSERVED = { ignore: 'Ignore', reject: 'Reject' } as const satisfies Readonly<Record<string, UnservedBehaviour>>;

@@ -165,8 +165,8 @@ export function valuesDeclaration(version: string): ValueSection {
         0,
       ),
       degradedPolicies: choice(
-        'When the newest revision of a policy fails: its last good revision serves (last-good), its failurePolicy answers requests (reject), or it is not enforced (ignore). serve is the former name of last-good.',
-        ['last-good', 'reject', 'ignore', 'serve'],
+        'When the newest revision of a policy fails: its last good revision serves (last-good), its failurePolicy answers requests (reject), or it is not enforced (ignore).',
+        ['last-good', 'reject', 'ignore'],
       ),
       unservedPolicies: choice(
         'When no revision of a policy has ever served, and the newest one fails: the policy is not enforced (ignore), or its failurePolicy answers requests (reject).',

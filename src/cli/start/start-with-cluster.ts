@@ -1,6 +1,5 @@
 // `portcullis start`: an embedded cluster, the controller of its policies, and a replica of its policy server.
-import { readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { GovernanceSettings } from '../../governance/index.ts';
@@ -24,7 +23,6 @@ import type { Logger } from '../../log/index.ts';
 import type { ReplicaOptions } from '../../server/index.ts';
 import { readObjects } from '../cluster/apply-files.ts';
 import { type AssembledController, assembleController } from '../controller/assemble.ts';
-import { CliError } from '../errors.ts';
 import { readVerification } from '../module/read-verification.ts';
 import { governanceSettings } from '../controller/governance-flags.ts';
 import { catalogueLoader } from '../controller/network-policy-flags.ts';
@@ -46,8 +44,6 @@ const POLICY_SERVER = 'default';
 const REPLICA = 'local';
 /** The host of connections within this process. */
 const HOST = '127.0.0.1';
-/** A file of earlier versions, which is removed. */
-const FORMER_POLICIES_FILE = 'policies.yml';
 /** How long the first table waits for the next policy to load or fail. Milliseconds. */
 const FIRST_TABLE_MS = 10_000;
 /** Interval of that check. Milliseconds. */
@@ -75,15 +71,11 @@ export async function startWithCluster(
     log,
   });
   running.defer(() => local.stop());
-  if (verification === undefined) {
-    assertNoVerification(local);
-  }
   const governance = governanceSettings(flags, PRODUCT_NAMESPACE);
   const networkPolicyProjection = { annotation: flags.networkPolicyAnnotation, subresource };
   await grantAccess(local.cluster, networkPolicyProjection);
   const governanceRoles = governance === undefined ? undefined : flags.governanceRole;
   await grantGovernance(local.cluster, governanceRoles ?? []);
-  rmSync(join(dataDir, FORMER_POLICIES_FILE), { force: true });
   const parts = {
     local,
     certificates,
@@ -149,21 +141,6 @@ interface Parts {
   readonly networkPolicyStatus: boolean;
   readonly networkPolicyProjection: ProjectionOptions;
   readonly networkPolicyCatalogue: LoadCatalogue | undefined;
-}
-
-/**
- * Earlier versions stored a PolicyServer with a verification of signatures, which this process would not apply.
- * @throws CliError
- */
-function assertNoVerification(local: LocalCluster): void {
-  if ((policyServerOf(local)?.spec.verificationConfig ?? '') !== '') {
-    throw new CliError(
-      `the PolicyServer ${POLICY_SERVER} has a verificationConfig, which portcullis start does not read: without it, modules would run unverified`,
-      {
-        hint: 'Start with --verification-path FILE, and with --sigstore-trust-config FILE for keyless signatures. Then the field may be removed.',
-      },
-    );
-  }
 }
 
 /** What the PolicyServer grants when the process starts. */
@@ -308,7 +285,6 @@ async function settled({ cluster }: LocalCluster): Promise<void> {
   }
 }
 
-/** Reports of earlier versions have no revision. */
 function hasSettled({ metadata, status }: AdmissionPolicyObject): boolean {
   const { phase = 'Pending', desiredRevision = 0, observedGeneration = 0 } = status ?? {};
   const isUnderWay = phase === 'Pending' || phase === 'Updating';

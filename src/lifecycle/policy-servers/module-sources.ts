@@ -30,7 +30,7 @@ export function moduleSources({ metadata, spec }: Pick<PolicyServer, 'metadata' 
   return JSON.stringify({
     insecure_sources: insecureSources,
     source_authorities: Object.fromEntries(withData) as object,
-    // Absent where they are empty: policy servers of earlier versions do not know them.
+    // Fields that Kubewarden's file does not have are written only where they say something.
     ...(tenantHosts.length === 0 ? {} : { tenant_hosts: tenantHosts }),
     ...(modules.length === 0 ? {} : { tenant_modules: modules }),
     ...(mirrors.length === 0 ? {} : { mirrors: Object.fromEntries(mirrors) as object }),

@@ -306,7 +306,7 @@ const CASES: readonly Case[] = [
     wakeAt: NOW + 500,
   },
   {
-    when: 'a new policy failed, and an earlier version of the controller enforced it',
+    when: 'a new policy failed, and is enforced still',
     view: view([revision(1, 'Failed', { reason: 'InvalidSettings' })], [replica('a')]),
     steps: ['1 is not enforced', 'uncover'],
   },

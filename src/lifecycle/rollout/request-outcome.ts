@@ -109,8 +109,7 @@ function answersOf(view: RolloutView, { state, revisions }: ReplicaFacts): reado
     return [UNKNOWN];
   }
   const answers = [...revisions].flatMap(([number, report]): Answer[] => {
-    // Replicas of earlier versions do not say what they answer, but a revision that serves does.
-    const answer = report.answers ?? (report.state === 'Serving' ? 'Verdict' : undefined);
+    const answer = report.answers;
     switch (answer) {
       case 'Verdict':
         return [{ effect: 'judged', text: verdictText(view, number) }];

@@ -96,9 +96,9 @@ export interface ReplicaFacts {
 
 export interface ReplicaRevisionFacts {
   readonly state: ReplicaRevisionState;
-  /** What the replica answers by this revision now. Absent in reports of older versions. */
+  /** What the replica answers by this revision now; absent while its workers change to it, or cannot activate it. */
   readonly answers?: ReplicaAnswers | undefined;
-  /** `order` of a serving revision, as the replica has read it. Absent in reports of older versions. */
+  /** `order` of a serving revision, as the replica has read it. */
   readonly order?: number | undefined;
   readonly reason: string;
   readonly message: string;

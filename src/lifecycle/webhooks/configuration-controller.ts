@@ -23,7 +23,7 @@ import type { ReconciledPolicies } from './reconciled-policies.ts';
 import { PassSignal } from './pass-signal.ts';
 import { webhookConfigurations } from './webhook-configurations.ts';
 import type { WebhookMetrics } from './webhook-metrics.ts';
-import { policyOf, type WebhookConfiguration, type WebhookTarget } from './webhook-object.ts';
+import type { WebhookConfiguration, WebhookTarget } from './webhook-object.ts';
 import { WritePace } from './write-pace.ts';
 import { isRefusal } from '../refusal.ts';
 
@@ -130,11 +130,6 @@ export class ConfigurationController implements Runnable {
     return [...this.#servers].filter(([, { failure }]) => failure !== undefined).map(([name]) => name);
   }
 
-  /** Removes one configuration of an earlier version. @throws ApiError */
-  async remove(object: WebhookConfiguration, signal: AbortSignal): Promise<void> {
-    await this.#writer.remove(object, signal);
-  }
-
   /** The target of a policy server's webhooks. Undefined: nothing may be written. */
   targetOf(policyServer: string): WebhookTarget | undefined {
     const { isOurs = () => true, isReachable = () => true, target } = this.#options;
@@ -221,7 +216,6 @@ export class ConfigurationController implements Runnable {
       pace.recordWrite(performance.now());
       await this.#writer.write(changes, signal);
     }
-    await this.#removeLegacy(policyServer, signal);
     return {};
   }
 
@@ -263,22 +257,5 @@ export class ConfigurationController implements Runnable {
       .coverageOf(object)
       .matches(this.#options)
       .filter(({ bucket }) => !this.#options.policies.isRemoved(policyOfBucket(bucket) ?? ''));
-  }
-
-  /** Removes configurations of an earlier version that current ones replace. */
-  async #removeLegacy(policyServer: string, signal: AbortSignal): Promise<void> {
-    const { policies, records } = this.#options;
-    for (const object of policies.isComplete ? this.#objects.legacy() : []) {
-      const record = records.get(object.metadata.name ?? '');
-      const isForeign = record === undefined ? !this.#isOrphaned(object) : record.policy.policyServer !== policyServer;
-      if (!isForeign && (record?.matches ?? []).every((match) => this.#objects.covers(policyServer, match))) {
-        await this.#writer.remove(object, signal);
-      }
-    }
-  }
-
-  /** Whether a configuration of an earlier version belongs to a policy that is not enforced any more. */
-  #isOrphaned(object: WebhookConfiguration): boolean {
-    return policyOf(object) !== undefined && !this.#options.policies.isReleased(object.metadata.name ?? '');
   }
 }

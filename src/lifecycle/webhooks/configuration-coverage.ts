@@ -4,7 +4,6 @@ import {
   isNamespacedBucket,
   type MatchRule,
   NAMESPACE_NAME_LABEL,
-  ownBucket,
   type PolicyMatch,
   policyOfBucket,
   RuleSet,
@@ -34,7 +33,7 @@ export class ConfigurationCoverage {
 
   constructor({ kind, webhooks = [] }: WebhookConfiguration) {
     this.#isMutating = kind === 'MutatingWebhookConfiguration';
-    this.#webhooks = webhooks.flatMap((webhook) => parsedWebhook(webhook as Partial<Webhook>, this.#isMutating));
+    this.#webhooks = webhooks.flatMap((webhook) => parsedWebhook(webhook as Partial<Webhook>));
     for (const parsed of this.#webhooks) {
       for (const namespace of parsed.namespaces ?? ['']) {
         const key = keyOf(parsed.bucket, namespace);
@@ -111,7 +110,7 @@ export class ConfigurationCoverage {
 }
 
 /** Empty for a webhook that calls no policy server. Fields may be missing, since users can edit configurations. */
-export function parsedWebhook(webhook: Partial<Webhook>, isMutating: boolean): readonly ParsedWebhook[] {
+export function parsedWebhook(webhook: Partial<Webhook>): readonly ParsedWebhook[] {
   const { clientConfig: place = {}, namespaceSelector = {}, rules = [], objectSelector = {} } = webhook;
   const { url, service } = place as { url?: string; service?: { path?: string } };
   const path = url === undefined ? service?.path : URL.parse(url)?.pathname;
@@ -119,7 +118,7 @@ export function parsedWebhook(webhook: Partial<Webhook>, isMutating: boolean): r
   if (path === undefined || at === -1) {
     return [];
   }
-  const bucket = bucketOfPath(path.slice(at + ADMIT_PATH.length), isMutating);
+  const bucket = path.slice(at + ADMIT_PATH.length);
   const [only, ...others] = namespaceSelector.matchExpressions ?? [];
   const isOfNamespaces =
     only?.key === NAMESPACE_NAME_LABEL &&
@@ -136,11 +135,6 @@ export function parsedWebhook(webhook: Partial<Webhook>, isMutating: boolean): r
       covered: new Map(),
     },
   ];
-}
-
-/** The version before this one used the policy's id as the path of its own bucket, for both kinds of webhooks. */
-function bucketOfPath(name: string, isMutating: boolean): string {
-  return policyOfBucket(name) === name ? ownBucket(isMutating, name) : name;
 }
 
 function webhookCovers(

@@ -13,7 +13,7 @@ import { type ObjectCache, type ObjectIndex, WrittenObjects } from '../../runtim
 import { ConfigurationCoverage } from './configuration-coverage.ts';
 import type { ExemptionSettings } from './exemptions.ts';
 import { bodyOf } from './webhook-configurations.ts';
-import { corrected, policyOf, type WebhookConfiguration } from './webhook-object.ts';
+import { corrected, type WebhookConfiguration } from './webhook-object.ts';
 
 type Configurations = ObjectCache<WebhookConfiguration>;
 
@@ -71,13 +71,6 @@ export class ConfigurationObjects {
       this.#kinds.flatMap(({ cache, objects }) =>
         objects.current(cache.list(), () => true).flatMap((object) => serverOf(object) ?? []),
       ),
-    );
-  }
-
-  /** Configurations of an earlier version, which wrote one for each policy, named by its id. */
-  legacy(): readonly WebhookConfiguration[] {
-    return this.#kinds.flatMap(({ cache, objects }) =>
-      objects.current(cache.list(), () => true).filter((object) => isLegacy(object)),
     );
   }
 
@@ -190,12 +183,6 @@ export class ConfigurationObjects {
 /** The policy server of a configuration. */
 export function serverOf({ metadata }: WebhookConfiguration): string | undefined {
   return metadata.labels?.[POLICY_SERVER_LABEL];
-}
-
-function isLegacy(object: WebhookConfiguration): boolean {
-  return (
-    serverOf(object) === undefined && policyOf(object) !== undefined && object.metadata.name?.startsWith('kw.') === true
-  );
 }
 
 /** Whether an object is the result of writing the same webhooks, and was not changed since. */

@@ -57,7 +57,8 @@ export class ConfigurationWriter {
       throw contested;
     }
     for (const object of obsolete) {
-      await this.remove(object, signal);
+      await this.#objects.remove(object, signal);
+      this.#metrics?.countWrite('removed');
     }
   }
 
@@ -73,12 +74,6 @@ export class ConfigurationWriter {
       }
       throw error;
     }
-  }
-
-  /** @throws ApiError */
-  async remove(object: WebhookConfiguration, signal: AbortSignal): Promise<void> {
-    await this.#objects.remove(object, signal);
-    this.#metrics?.countWrite('removed');
   }
 
   /** Whether a write drops no webhook that another configuration should have and does not have yet. */

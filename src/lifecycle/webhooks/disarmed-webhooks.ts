@@ -41,7 +41,7 @@ export function reducedConfiguration(
   const concerned = webhookMatches(policy);
   const all = others.flatMap(webhookMatches);
   return changed(configuration, (webhook) => {
-    const [parsed] = parsedWebhook(webhook, isMutating);
+    const [parsed] = parsedWebhook(webhook);
     if (parsed === undefined || !concerned.some((match) => isFor(parsed, match, isMutating))) {
       return webhook;
     }

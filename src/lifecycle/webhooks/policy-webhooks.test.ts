@@ -344,32 +344,6 @@ describe('PolicyWebhooks', () => {
     await until(() => scene.resources() === 'services');
   });
 
-  it('replaces webhooks that have the paths of the previous version, and never has two for one policy', async () => {
-    await using scene = await Scene.open();
-    const policies = [testPolicy('a', { mutating: true }, 'default', true), testPolicy('b', {}, 'default', true)];
-    for (const policy of policies) {
-      await scene.enforceFully(policy);
-    }
-    const made = scene.webhooksOf();
-    const { target } = scene;
-    // Without a target, the edits below are not reverted.
-    scene.target = undefined;
-    for (const type of [VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS]) {
-      const object = await scene.cluster.admin.get(type, { name: 'portcullis-default' });
-      const text = JSON.stringify(object).replace(/[/]admit[/](?:validating|mutating)[.]/, '/admit/');
-      await scene.cluster.admin.update(type, JSON.parse(text) as WebhookConfiguration);
-    }
-    await scene.lead();
-    assert.ok(scene.webhooksOf().every(({ clientConfig }) => JSON.stringify(clientConfig).includes('/admit/kw.cap.')));
-    assert.ok(policies.every(({ policy, match }) => scene.webhooks.isCovered(policy, match)));
-    scene.target = target;
-    scene.webhooks.targetsChanged();
-    await until(() => {
-      assert.equal(scene.webhooksOf().length, 2);
-      return JSON.stringify(scene.webhooksOf()) === JSON.stringify(made);
-    });
-  });
-
   it('moves mutating webhooks of namespaced policies out of the object of the previous version, and misses no request', async () => {
     await using scene = await Scene.open();
     const policies = [

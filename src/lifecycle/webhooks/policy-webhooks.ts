@@ -125,12 +125,6 @@ export class PolicyWebhooks implements Runnable {
     }
   }
 
-  /** Leaves a policy to another controller, with the webhooks that cover it. */
-  release(id: string): void {
-    this.#policies.markReleased(id);
-    this.markReconciled(id);
-  }
-
   /** Updates webhooks after a change of targets: a renewed certificate, a new Service. */
   targetsChanged(): void {
     for (const server of this.#servers()) {
@@ -230,9 +224,6 @@ export class PolicyWebhooks implements Runnable {
     this.#waiting.delete(id);
     this.#policies.markRemoved(id);
     this.markReconciled(id);
-    for (const legacy of this.#objects.legacy().filter(({ metadata }) => metadata.name === id)) {
-      await this.#controller.remove(legacy, signal);
-    }
     const owners = (): readonly string[] =>
       [...this.#servers()].filter((server) => this.#objects.hasOwnWebhook(server, id));
     const [first] = owners();
@@ -261,8 +252,6 @@ export class PolicyWebhooks implements Runnable {
     for (const server of this.#servers()) {
       this.#controller.enqueue(server);
     }
-    // A pass over any server removes configurations of an earlier version.
-    this.#controller.enqueue('default');
   }
 
   async #awaitWrite(

@@ -6,8 +6,6 @@ export class ReconciledPolicies {
   readonly #reconciled = new Set<string>();
   /** Policies that are not enforced any more. */
   readonly #removed = new Set<string>();
-  /** Policies that another controller enforces. */
-  readonly #released = new Set<string>();
   /** Policies that are not reconciled yet. Undefined until the caches have synced. */
   #pending: Set<string> | undefined;
 
@@ -33,14 +31,12 @@ export class ReconciledPolicies {
     return this.#pending?.delete(id) === true && this.isComplete;
   }
 
-  /** Takes back that a policy was removed or released. */
+  /** Takes back that a policy was removed. */
   markEnforced(id: string): void {
     this.#removed.delete(id);
-    this.#released.delete(id);
   }
 
   markRemoved(id: string): void {
-    this.#released.delete(id);
     if (!this.isComplete) {
       this.#removed.add(id);
     }
@@ -48,14 +44,6 @@ export class ReconciledPolicies {
 
   isRemoved(id: string): boolean {
     return this.#removed.has(id);
-  }
-
-  markReleased(id: string): void {
-    this.#released.add(id);
-  }
-
-  isReleased(id: string): boolean {
-    return this.#released.has(id);
   }
 
   removed(): Iterable<string> {
@@ -70,7 +58,6 @@ export class ReconciledPolicies {
 
   clear(): void {
     this.dropProgress();
-    this.#released.clear();
     this.#pending = undefined;
   }
 }

@@ -380,21 +380,4 @@ describe('ConfigurationCoverage', () => {
     );
     assert.ok(!coverageOf({}).hasOwnWebhook('kw.cap.p'));
   });
-
-  it('understands the paths of the previous version, which were the same for both kinds of webhooks', () => {
-    for (const mutating of [false, true]) {
-      const of = match('p', { mutating }, 'shop', true);
-      const clientConfig = { url: 'https://localhost:8443/admit/kw.ap.shop.p', caBundle: 'UEVN' };
-      const previous = coverageOf({ clientConfig }, of);
-      assert.ok(previous.hasOwnWebhook('kw.ap.shop.p'));
-      assert.ok(previous.covers(of, SETTINGS));
-      assert.ok(!previous.covers(match('p', { mutating: !mutating }, 'shop', true), SETTINGS));
-      // The webhook is kept, at the new path.
-      assert.deepEqual(made(previous.matches(SETTINGS)), made([of]));
-      assert.deepEqual(
-        [previous.pointsTo(SETTINGS.target), coverageOf({}, of).pointsTo(SETTINGS.target)],
-        [false, true],
-      );
-    }
-  });
 });

@@ -1,6 +1,6 @@
 // Webhook configurations as Kubernetes objects.
 import { isDeepStrictEqual } from 'node:util';
-import type { KubernetesObject, MatchCondition, MatchRule, MatchSelector, ObjectKey } from '../../resources/index.ts';
+import type { KubernetesObject, MatchCondition, MatchRule, MatchSelector } from '../../resources/index.ts';
 
 /** Where an API server reaches a policy server, and its CA certificates as PEM. */
 export type WebhookTarget = { readonly ca: string } & (
@@ -60,10 +60,4 @@ export function corrected(
     webhooks: webhooks ?? [],
   };
   return isDeepStrictEqual(wanted, actual) ? undefined : wanted;
-}
-
-/** The policy of a configuration of an earlier version, which wrote one for each policy; undefined for other configurations. */
-export function policyOf({ metadata }: KubernetesObject): ObjectKey | undefined {
-  const { kubewardenPolicyName: name, kubewardenPolicyNamespace: namespace } = metadata.annotations ?? {};
-  return name === undefined ? undefined : namespace === undefined ? { name } : { namespace, name };
 }

@@ -56,9 +56,17 @@ describe('an own bucket', () => {
     assert.ok(buckets.every((bucket) => policyOfBucket(bucket) !== 'kw.cap.a'));
   });
 
-  it('may also be named by the policy’s id, as in the previous release', () => {
-    assert.equal(policyOfBucket('kw.cap.a'), 'kw.cap.a');
-    for (const name of ['', 'kw.', 'kwcap', 'other.kw.cap.a', 'validating.mutating.kw.cap.a', 'validating..kw.cap.a']) {
+  it('is named by its kind of webhooks and the policy’s id', () => {
+    assert.equal(policyOfBucket('validating.kw.cap.a'), 'kw.cap.a');
+    for (const name of [
+      '',
+      'kw.cap.a',
+      'kw.',
+      'kwcap',
+      'other.kw.cap.a',
+      'validating.mutating.kw.cap.a',
+      'validating..kw.cap.a',
+    ]) {
       assert.equal(policyOfBucket(name), undefined, name);
     }
   });

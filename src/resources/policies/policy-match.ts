@@ -112,8 +112,8 @@ export function ownBucket(isMutating: boolean, id: string): string {
   return `${kindOfWebhooks(isMutating)}.${id}`;
 }
 
-/** Names of own buckets: {@link ownBucket}, or the id alone as in the previous release. */
-const OWN_BUCKET = /^(?:(?:validating|mutating)\.)?(kw\..+)$/;
+/** Names of own buckets, see {@link ownBucket}. */
+const OWN_BUCKET = /^(?:validating|mutating)\.(kw\..+)$/;
 
 /** The policy of an own bucket; undefined for a shared bucket. */
 export function policyOfBucket(bucket: string): string | undefined {
