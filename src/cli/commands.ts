@@ -63,6 +63,10 @@ export const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, Com
       summary: 'show objects in detail, with conditions and events',
       load: async () => (await import('./cluster/describe.ts')).describeCommand(),
     },
+    explain: {
+      summary: 'say why an object is pending, not compliant or not as declared, and what to do',
+      load: async () => (await import('./explain/explain.ts')).explainCommand(),
+    },
     events: {
       summary: 'show the events of a namespace, or of one object',
       load: async () => (await import('./cluster/events.ts')).eventsCommand(),
@@ -89,10 +93,6 @@ export const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, Com
     dryrun: {
       summary: 'evaluate governance policies without changing anything',
       load: async () => (await import('./governance/dryrun/dryrun.ts')).dryrunCommand(),
-    },
-    explain: {
-      summary: 'say why a governance policy is pending or not compliant',
-      load: async () => (await import('./governance/explain.ts')).explainCommand(),
     },
     governance: {
       summary: 'show how governance policies depend on each other',

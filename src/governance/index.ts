@@ -4,16 +4,13 @@ export {
   graphAsDot,
   graphAsMermaid,
   graphAsText,
-  graphPolicy,
   isPolicyKind,
-  objectId,
   requirementText,
 } from './dependencies/index.ts';
 export type {
   DependencyLookup,
-  DependencyObject,
-  Explanation,
   GraphPolicy,
+  PendingExplanation,
   Requirement,
   UnmetDependency,
 } from './dependencies/index.ts';
@@ -33,3 +30,7 @@ export { rootOf } from './propagation/replicated-policy.ts';
 export { isRunning, OTHER_CONTROLLERS, OtherControllers } from './other-controllers.ts';
 export { uninstalledGovernanceStatus } from './uninstalled-status.ts';
 export { unsupportedKind } from './unsupported-kinds.ts';
+export { DependencyReader } from './policy-graph/dependency-reader.ts';
+export { clusterPolicies, dependencyFindings, filePolicies, withinNamespace } from './policy-graph/policy-graph.ts';
+export type { PolicyGraph, PolicyManifest } from './policy-graph/policy-graph.ts';
+export { RIGHTS_ROLE } from './rights/rights-role.ts';

@@ -1,12 +1,21 @@
 // `portcullis governance graph`: what governance policies depend on, as a tree, or for Graphviz and Mermaid.
 import { Command, Option } from 'commander';
-import { type DependencyLookup, graphAsDot, graphAsMermaid, graphAsText } from '../../governance/index.ts';
+import {
+  dependencyFindings,
+  type DependencyLookup,
+  DependencyReader,
+  filePolicies,
+  graphAsDot,
+  graphAsMermaid,
+  graphAsText,
+  type PolicyGraph,
+  withinNamespace,
+} from '../../governance/index.ts';
 import { readObjects } from '../cluster/apply-files.ts';
 import { addConnectionFlags, type ClusterFlags, connect } from '../cluster/cluster-flags.ts';
 import { oneLine } from '../table.ts';
 import { clusterNameOption } from './cluster-name-flag.ts';
-import { DependencyReader } from './dependency-reader.ts';
-import { clusterPolicies, filePolicies, findingsOf, type PolicyGraph, withinNamespace } from './policy-graph.ts';
+import { governedPolicies } from './governed-policies.ts';
 
 const RENDERERS = { text: graphAsText, dot: graphAsDot, mermaid: graphAsMermaid } as const;
 
@@ -53,7 +62,7 @@ async function graph(flags: GraphFlags): Promise<void> {
     return;
   }
   using connected = await connect(flags);
-  const all = await clusterPolicies(connected.cluster, flags.clusterName, connected.namespace);
+  const all = await governedPolicies(connected, flags.clusterName);
   const policies = connected.isNamespaceDemanded ? withinNamespace(all, connected.namespace) : all;
   const reader = new DependencyReader(connected.cluster, policies);
   const text = await reader.resolve((lookup: DependencyLookup) => render(policies.graph, lookup));
@@ -67,7 +76,7 @@ function print(policies: PolicyGraph, render: (policies: PolicyGraph) => string)
     process.stderr.write('no policies found\n');
   }
   for (const { namespace, name } of policies.graph.policies) {
-    for (const { message } of findingsOf(policies, { namespace, name })) {
+    for (const { message } of dependencyFindings(policies, { namespace, name })) {
       process.stderr.write(`warning: policy ${oneLine(`${namespace}/${name}: ${message}`)}\n`);
     }
   }

@@ -6,7 +6,7 @@ export { requirementText } from './graph/dependency-text.ts';
 export { DependencyGraph, MAX_GRAPH_DEPENDENCIES } from './graph/dependency-graph.ts';
 export type { DependencyFinding } from './graph/dependency-graph.ts';
 export { explainPending } from './graph/explain-pending.ts';
-export type { Explanation } from './graph/explain-pending.ts';
+export type { PendingExplanation } from './graph/explain-pending.ts';
 export { graphPolicy } from './graph/graph-policy.ts';
 export type { GraphPolicy, GraphTemplate } from './graph/graph-policy.ts';
 export { reachablePolicies } from './graph/reachable-policies.ts';

@@ -1,7 +1,7 @@
 // `portcullis governance rights`: the ClusterRole that governance policies need.
 import { Command } from 'commander';
 import { type Cluster, listAll } from '../../../cluster/index.ts';
-import { neededRights } from '../../../governance/index.ts';
+import { neededRights, RIGHTS_ROLE } from '../../../governance/index.ts';
 import {
   GOVERNANCE_GROUP,
   GOVERNANCE_LABELS,
@@ -19,9 +19,6 @@ import { readMappings } from '../dryrun/api-mappings.ts';
 import { InputKinds } from '../dryrun/input-kinds.ts';
 import { clusterRole } from './cluster-role.ts';
 import { kindText, type KindFinder, resolveRights } from './resolve-rights.ts';
-
-/** The name of the ClusterRole. */
-export const RIGHTS_ROLE = 'governance-policies';
 
 interface RightsFlags extends ClusterFlags {
   readonly filename?: readonly string[];

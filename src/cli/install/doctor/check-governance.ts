@@ -1,8 +1,7 @@
 // Whether governance works: controllers beside ours, its namespace, and the rights of policies.
-import { GOVERNANCE_ACCOUNT, isRunning, OTHER_CONTROLLERS } from '../../../governance/index.ts';
+import { GOVERNANCE_ACCOUNT, isRunning, OTHER_CONTROLLERS, RIGHTS_ROLE } from '../../../governance/index.ts';
 import { isJsonObject, MANAGED_BY, textsOf } from '../../../resources/index.ts';
 import { accountOf, reportedRights, rightTexts } from '../../governance/rights/account-rights.ts';
-import { RIGHTS_ROLE } from '../../governance/rights/rights.ts';
 import { DEPLOYMENTS } from '../kinds.ts';
 import { argumentOf, controllerOf } from './controller-arguments.ts';
 import { type Finding, finding } from './finding.ts';

@@ -14,7 +14,7 @@ const MAX_SENTENCES = 50;
 /** Length of a message within a sentence. Characters. */
 const MAX_MESSAGE_LENGTH = 300;
 
-export interface Explanation {
+export interface PendingExplanation {
   /** One for each dependency that is not met, beginning with those of the subject. */
   readonly sentences: readonly string[];
   /** The dependencies that wait for nothing further: what a user can act on. */
@@ -33,7 +33,7 @@ export function explainPending(
   key: Required<ObjectKey>,
   lookup: DependencyLookup,
   templateName?: string,
-): Explanation {
+): PendingExplanation {
   const policy = graph.policy(key);
   const template = policy?.templates.find(({ name }) => name === templateName);
   if (policy === undefined || (templateName !== undefined && template === undefined)) {
@@ -55,7 +55,7 @@ class ExplainedPending {
     this.#lookup = lookup;
   }
 
-  explain(subject: Subject): Explanation {
+  explain(subject: Subject): PendingExplanation {
     const queue = [subject];
     for (const next of queue) {
       if (this.#sentences.length < MAX_SENTENCES && !this.#seen.has(next.template ?? next.policy)) {

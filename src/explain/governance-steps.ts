@@ -5,16 +5,19 @@ import {
   type Requirement,
   requirementText,
   type UnmetDependency,
-} from '../../governance/index.ts';
-import { GOVERNANCE_GROUP, kubernetesKind } from '../../resources/index.ts';
-import { programName } from '../program-name.ts';
+} from '../governance/index.ts';
+import { GOVERNANCE_GROUP, kubernetesKind } from '../resources/index.ts';
 
 /** One sentence for each root cause. */
-export function nextSteps(graph: DependencyGraph, rootCauses: readonly UnmetDependency[]): readonly string[] {
-  return [...new Set(rootCauses.map((cause) => nextStep(graph, cause)))];
+export function governanceSteps(
+  graph: DependencyGraph,
+  rootCauses: readonly UnmetDependency[],
+  program: string,
+): readonly string[] {
+  return [...new Set(rootCauses.map((cause) => nextStep(graph, cause, program)))];
 }
 
-function nextStep(graph: DependencyGraph, cause: UnmetDependency): string {
+function nextStep(graph: DependencyGraph, cause: UnmetDependency, program: string): string {
   const { apiVersion, kind, reason, compliance } = cause;
   const object = requirementText(graph, cause);
   switch (reason) {
@@ -25,15 +28,15 @@ function nextStep(graph: DependencyGraph, cause: UnmetDependency): string {
     case 'NotPlaced':
       return `Enable ${object} on this cluster, or remove the dependency on it.`;
     case 'NoStatus':
-      return `Nothing has evaluated ${object} yet. If that lasts, check its controller: ${look(graph, cause)}`;
+      return `Nothing has evaluated ${object} yet. If that lasts, check its controller: ${look(graph, cause, program)}`;
     case 'Stale':
-      return `Wait until ${object} is evaluated again. If that lasts, check its controller: ${look(graph, cause)}`;
+      return `Wait until ${object} is evaluated again. If that lasts, check its controller: ${look(graph, cause, program)}`;
     case 'Forbidden':
       return `You may not read ${object}: ask for the right to read it, or somebody who has it.`;
     case 'GetFailed':
       return `Try again: ${object} could not be read.`;
     case 'Mismatch':
-      return `Make ${object} ${compliance}. What it lacks: ${look(graph, cause)}`;
+      return `Make ${object} ${compliance}. What it lacks: ${look(graph, cause, program)}`;
     case 'Cycle':
       return `Remove one of the dependencies that form the cycle through ${object}.`;
     default:
@@ -42,17 +45,20 @@ function nextStep(graph: DependencyGraph, cause: UnmetDependency): string {
 }
 
 /** The command that shows an object, or explains a policy. */
-function look(graph: DependencyGraph, cause: UnmetDependency): string {
+function look(graph: DependencyGraph, cause: UnmetDependency, program: string): string {
   const policy = isPolicyKind(cause) ? graph.targetOf(cause)?.policy : undefined;
   return policy === undefined
-    ? describeText(cause)
-    : `${programName()} explain policy/${policy.name} -n ${policy.namespace}`;
+    ? describeText(cause, program)
+    : `${program} explain policy/${policy.name} -n ${policy.namespace}`;
 }
 
 /** The command that shows an object. Kinds that other kinds may share their name with are written in full. */
-export function describeText({ apiVersion, kind, namespace, name }: Omit<Requirement, 'compliance'>): string {
+export function describeText(
+  { apiVersion, kind, namespace, name }: Omit<Requirement, 'compliance'>,
+  program: string,
+): string {
   const [version = '', group = ''] = apiVersion.split('/').toReversed();
   const isShort = group === '' || kubernetesKind(apiVersion, kind) !== undefined || group === GOVERNANCE_GROUP;
   const type = [kind.toLowerCase(), ...(isShort ? [] : [version, group])].join('.');
-  return `${programName()} describe ${type}/${name}${namespace === '' ? '' : ` -n ${namespace}`}`;
+  return `${program} describe ${type}/${name}${namespace === '' ? '' : ` -n ${namespace}`}`;
 }

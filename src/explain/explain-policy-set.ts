@@ -1,21 +1,23 @@
-// What `portcullis explain` says about a PolicySet.
-import { type ObjectKey, textsOf, valueAt } from '../../resources/index.ts';
-import { programName } from '../program-name.ts';
-import { oneLine } from '../table.ts';
-import type { Answer } from './policy-answer.ts';
-import type { PolicyGraph } from './policy-graph.ts';
+// Why a PolicySet is not Compliant.
+import type { PolicyGraph } from '../governance/index.ts';
+import { type ObjectKey, textsOf, valueAt } from '../resources/index.ts';
+import type { Asked, Explanation } from './explanation.ts';
 
 /** Policies of a set that are explained: what a user reads. */
 const MAX_MEMBERS = 50;
 
 /** What keeps a set from being Compliant: each of its Policies that is not. Undefined if there is no such set. */
-export function policySetAnswer(key: Required<ObjectKey>, policies: PolicyGraph): Answer | undefined {
+export function explainPolicySet(
+  key: Required<ObjectKey>,
+  policies: PolicyGraph,
+  { program }: Asked,
+): Explanation | undefined {
   const set = policies.sets.get(`${key.namespace}/${key.name}`);
   if (set === undefined) {
     return undefined;
   }
   const names = [...new Set(textsOf(valueAt(set, 'spec', 'policies')))].toSorted();
-  const members = names.map((name) => memberOf(`${key.namespace}/${name}`, name, key.namespace, policies));
+  const members = names.map((name) => memberOf(`${key.namespace}/${name}`, name, key.namespace, policies, program));
   const notable = members.filter(({ because }) => because !== undefined);
   const more = notable.length - MAX_MEMBERS;
   const compliant = valueAt(set, 'status', 'compliant');
@@ -23,11 +25,11 @@ export function policySetAnswer(key: Required<ObjectKey>, policies: PolicyGraph)
     policySet: `${key.namespace}/${key.name}`,
     ...(typeof compliant === 'string' ? { compliant } : {}),
     because: [
-      ...notable.slice(0, MAX_MEMBERS).map(({ because = '' }) => oneLine(because)),
+      ...notable.slice(0, MAX_MEMBERS).map(({ because = '' }) => because),
       ...(more > 0 ? [`${more} more policies are not Compliant.`] : []),
       ...(notable.length === 0 ? [`All ${members.length} policies are Compliant.`] : []),
     ],
-    toDo: notable.slice(0, MAX_MEMBERS).flatMap(({ toDo }) => (toDo === undefined ? [] : [oneLine(toDo)])),
+    toDo: notable.slice(0, MAX_MEMBERS).flatMap(({ toDo }) => (toDo === undefined ? [] : [toDo])),
   };
 }
 
@@ -37,7 +39,13 @@ interface Member {
   readonly toDo?: string;
 }
 
-function memberOf(id: string, name: string, namespace: string, { roots, isPartial }: PolicyGraph): Member {
+function memberOf(
+  id: string,
+  name: string,
+  namespace: string,
+  { roots, isPartial }: PolicyGraph,
+  program: string,
+): Member {
   const root = roots.get(id);
   if (root === undefined) {
     return {
@@ -55,6 +63,6 @@ function memberOf(id: string, name: string, namespace: string, { roots, isPartia
   const state = compliant === undefined ? 'has no compliance yet' : `is ${compliant}`;
   return {
     because: `policy ${id} ${state}${message === '' ? '.' : `: ${message}`}`,
-    toDo: `See why policy ${id} ${state}: ${programName()} explain policy/${name} -n ${namespace}`,
+    toDo: `See why policy ${id} ${state}: ${program} explain policy/${name} -n ${namespace}`,
   };
 }

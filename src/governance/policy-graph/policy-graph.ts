@@ -1,6 +1,8 @@
 // The Policies of a cluster or of files, and the graph of their dependencies.
 import { type Cluster, isForbidden, listAll } from '../../cluster/index.ts';
-import { DependencyGraph, graphPolicy, isPolicyKind, rootOf } from '../../governance/index.ts';
+import { DependencyGraph, graphPolicy, isPolicyKind } from '../dependencies/index.ts';
+import { POLICY_REASONS } from '../policy-reasons.ts';
+import { rootOf } from '../propagation/replicated-policy.ts';
 import {
   GOVERNANCE_GROUP,
   groupVersionOf,
@@ -14,10 +16,13 @@ import {
   type ResourceType,
   valueAt,
 } from '../../resources/index.ts';
-import { CliError } from '../errors.ts';
 
 /** Reasons of the condition `Ready` of Policies that apply nowhere. */
-const UNPLACED_REASONS: ReadonlySet<string> = new Set(['NamespaceNotGoverned', 'NotPlaced', 'NameTooLong']);
+const UNPLACED_REASONS: ReadonlySet<string> = new Set([
+  POLICY_REASONS.namespaceNotGoverned,
+  POLICY_REASONS.notPlaced,
+  POLICY_REASONS.nameTooLong,
+]);
 
 /** A Policy, whose spec is not validated if it comes from a file. */
 export type PolicyManifest = KubernetesObject & Pick<Policy, 'status'>;
@@ -35,13 +40,17 @@ export interface PolicyGraph {
 }
 
 /**
- * Reads the Policies of a cluster: of all namespaces, or of one namespace for a user without the right to list all.
- * @throws CliError when the cluster has no Policies; ApiError, ClusterError
+ * Reads the Policies of a cluster: of all namespaces, or of one namespace for a user without the right to list all. Undefined when
+ * the cluster has no kind Policy.
+ * @throws ApiError, ClusterError
  */
-export async function clusterPolicies(cluster: Cluster, clusterName: string, namespace: string): Promise<PolicyGraph> {
+export async function clusterPolicies(
+  cluster: Cluster,
+  clusterName: string,
+  namespace: string,
+): Promise<PolicyGraph | undefined> {
   if ((await cluster.discovery.find(`${POLICIES.group}/${POLICIES.version}`, POLICIES.kind)) === undefined) {
-    const hint = 'Is governance installed there? With -f, policies are read from files.';
-    throw new CliError(`the cluster has no kind Policy of ${POLICIES.group}`, { hint });
+    return undefined;
   }
   const namespaces = [...new Set([namespace, clusterName])];
   const [policies, sets] = await Promise.all([
@@ -87,7 +96,7 @@ export function withinNamespace(policies: PolicyGraph, namespace: string): Polic
 }
 
 /** What is wrong with the dependencies of a Policy, as far as it can be told from what was read. */
-export function findingsOf(
+export function dependencyFindings(
   { graph, isPartial }: PolicyGraph,
   key: Required<ObjectKey>,
 ): ReturnType<DependencyGraph['findingsOf']> {

@@ -1,4 +1,4 @@
-// Reads the objects that Policies depend on, with the rights of the user.
+// Reads the objects that Policies depend on, with the rights of a user.
 import { ApiError, type ApiResource, type Cluster, isNotFound, listAll } from '../../cluster/index.ts';
 import {
   type DependencyLookup,
@@ -6,7 +6,7 @@ import {
   isPolicyKind,
   objectId,
   type Requirement,
-} from '../../governance/index.ts';
+} from '../dependencies/index.ts';
 import { rootOfCopy, type PolicyGraph } from './policy-graph.ts';
 import { GOVERNANCE_GROUP, groupVersionOf, type KubernetesObject } from '../../resources/index.ts';
 

@@ -1,0 +1,74 @@
+// The one entry for kinds whose status says what is wrong: reads with the rights of the user, and explains.
+import { type Cluster, listAll } from '../cluster/index.ts';
+import {
+  type AdmissionPolicyObject,
+  DEFAULT_POLICY_SERVER,
+  type KubernetesObject,
+  NETWORK_POLICY_STATUSES,
+  POLICIES_GROUP,
+  POLICY_KINDS,
+  POLICY_REVISIONS,
+  POLICY_SERVERS,
+  POLICY_UID_LABEL,
+  type PolicyServer,
+  type ResourceType,
+} from '../resources/index.ts';
+import { explainAdmissionPolicy } from './explain-admission-policy.ts';
+import { explainNetworkPolicy } from './explain-network-policy.ts';
+import { explainPolicyServer } from './explain-policy-server.ts';
+import type { Asked, Explanation } from './explanation.ts';
+import { readAs, readObject } from './read.ts';
+
+type Kind = Pick<ResourceType, 'group' | 'kind'>;
+type Reader = Pick<Cluster, 'get' | 'list'>;
+
+const ADMISSION_KINDS: ReadonlySet<string> = new Set(POLICY_KINDS.map(({ kind }) => kind));
+
+export interface ObjectQuestion extends Asked {
+  /** The namespace of Portcullis. */
+  readonly productNamespace: string;
+}
+
+/** Explains an object; undefined for a kind that is not explained. @throws ApiError, ClusterError */
+export function explainerOf({
+  group,
+  kind,
+}: Kind): ((cluster: Reader, object: KubernetesObject, question: ObjectQuestion) => Promise<Explanation>) | undefined {
+  if (group === POLICIES_GROUP && ADMISSION_KINDS.has(kind)) {
+    // Validated by the schema of the kind.
+    return (cluster, object, question) => explainPolicy(cluster, object as AdmissionPolicyObject, question);
+  }
+  if (group === POLICIES_GROUP && kind === POLICY_SERVERS.kind) {
+    return (_, object, question) =>
+      Promise.resolve(explainPolicyServer(object as PolicyServer, question.productNamespace, question));
+  }
+  return group === 'networking.k8s.io' && kind === 'NetworkPolicy' ? explainNetwork : undefined;
+}
+
+async function explainPolicy(
+  cluster: Reader,
+  policy: AdmissionPolicyObject,
+  question: ObjectQuestion,
+): Promise<Explanation> {
+  const { productNamespace } = question;
+  const labelSelector = `${POLICY_UID_LABEL}=${policy.metadata.uid ?? ''}`;
+  const [server, revisions] = await Promise.all([
+    readObject(cluster, POLICY_SERVERS, { name: policy.spec.policyServer ?? DEFAULT_POLICY_SERVER }),
+    readAs(listAll(cluster, POLICY_REVISIONS, { namespace: productNamespace, labelSelector })),
+  ]);
+  const facts = { policy, server, revisions: typeof revisions === 'object' ? revisions.items : revisions };
+  return explainAdmissionPolicy({ ...facts, productNamespace }, question);
+}
+
+async function explainNetwork(
+  cluster: Reader,
+  policy: KubernetesObject,
+  question: ObjectQuestion,
+): Promise<Explanation> {
+  const { namespace = '', name = '' } = policy.metadata;
+  return explainNetworkPolicy(
+    policy,
+    await readObject(cluster, NETWORK_POLICY_STATUSES, { namespace, name }),
+    question,
+  );
+}

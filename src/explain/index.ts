@@ -1,0 +1,5 @@
+export { explainGovernancePolicy } from './explain-governance-policy.ts';
+export type { GovernanceSubject } from './explain-governance-policy.ts';
+export { explainerOf } from './explain-object.ts';
+export { explainPolicySet } from './explain-policy-set.ts';
+export type { Explanation } from './explanation.ts';
