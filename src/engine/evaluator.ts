@@ -77,6 +77,8 @@ export interface JudgeOptions {
   readonly onUnitStart?: OnUnitStart;
   /** Called when the guest has ended, successfully or not. */
   readonly onUnitEnd?: () => void;
+  /** Called with what a member of a group says, once for each that is evaluated. */
+  readonly onMember?: (name: string, result: MemberResult) => void;
   /** Milliseconds left for the review. Default: only the policy's own limit. */
   readonly leftMs?: () => number;
   /** Parameters of policies. Default: there is no cluster. */
@@ -220,6 +222,7 @@ export class Evaluator {
       }
       const result = memberResult(review, this.#call(unit, review, options, order.indexOf(name)));
       results.set(name, result);
+      options.onMember?.(name, result);
       return result.accepted;
     });
     const failures = [...results.values()].filter(({ accepted }) => accepted === undefined);
@@ -386,7 +389,7 @@ function limitsOf(unit: EvaluationUnit, timeoutMs = unit.timeoutSeconds * MS_PER
 }
 
 /** The result of one member of a group; `accepted` is undefined when the member gave no verdict. */
-interface MemberResult {
+export interface MemberResult {
   readonly accepted: boolean | undefined;
   readonly message: string | undefined;
   readonly isTimeout: boolean;

@@ -3,6 +3,11 @@ import type { AdmissionFacts, GroupVersionKind, Requester, Review, ReviewTarget 
 import { isJsonObject } from './json-text.ts';
 import type { JsonObject, JsonValue } from './json-text.ts';
 import type { ResourceId } from '../resources/index.ts';
+import { textOf, valueAt } from '../values/index.ts';
+
+/** Nobody that policies could know. */
+const NO_USER: JsonObject = { username: '', groups: [] };
+const NO_UID = '00000000-0000-0000-0000-000000000000';
 
 /**
  * A request for an existing object, not sent by an API server. Fields are those of AdmissionRequest
@@ -84,4 +89,28 @@ export class ObjectReview implements Review {
   withObject(object: JsonObject): Review {
     return new ObjectReview({ ...this.#request, object });
   }
+}
+
+/**
+ * The request that would create an existing object, as a dry run; its uid says that no API server sent it.
+ * @param resource of its kind, in the version of the object
+ */
+export function creationOf(object: JsonObject, resource: ResourceId, userInfo = NO_USER): ObjectRequest {
+  const name = textOf(valueAt(object, 'metadata', 'name'));
+  const namespace = textOf(valueAt(object, 'metadata', 'namespace'));
+  const kind = { group: resource.group, version: resource.version, kind: textOf(object['kind']) };
+  return {
+    uid: NO_UID,
+    kind,
+    resource,
+    requestKind: kind,
+    requestResource: resource,
+    name,
+    ...(namespace === '' ? {} : { namespace }),
+    operation: 'CREATE',
+    userInfo,
+    object,
+    dryRun: true,
+    options: { kind: 'CreateOptions', apiVersion: 'meta.k8s.io/v1' },
+  };
 }

@@ -1,7 +1,14 @@
 // What the main thread and an evaluation worker say to each other. Messages are small arrays and plain data: the
 // structured clone of a tuple costs less than that of an object with keys.
-import type { MonitoredVerdict, ObjectReference, PolicyDefinition, ReviewErrorCode } from '../engine/index.ts';
-import type { PolicyMatch } from '../resources/index.ts';
+import type {
+  JsonObject,
+  MonitoredVerdict,
+  ObjectReference,
+  ObjectVerdict,
+  PolicyDefinition,
+  ReviewErrorCode,
+} from '../engine/index.ts';
+import type { PolicyMatch, ResourceId } from '../resources/index.ts';
 import type { CapabilityConnection } from './capabilities/capability-connection.ts';
 import type { CompiledPolicyModule } from './loading/compiled-module.ts';
 import type { MemoryBudget } from './memory-budget.ts';
@@ -14,6 +21,23 @@ import type { SentObservation } from './worker/observations.ts';
  * match are evaluated.
  */
 export type Route = 'validate' | 'audit' | 'validate_raw' | 'admit';
+
+/** How a worker evaluates a review: by its route. `object`: the policy judges an object that came by none. */
+export type WorkerRoute = Route | 'object';
+
+/** An object as it exists. */
+export interface ExistingObject {
+  readonly object: JsonObject;
+  /** Of its kind, in the version of the object. */
+  readonly resource: ResourceId;
+  /** The object of its namespace, for selectors and parameters. Default: it is looked up. */
+  readonly namespace?: JsonObject;
+  /** Who is taken to create it. Default: nobody that policies could know. */
+  readonly userInfo?: JsonObject;
+}
+
+/** The bytes of a review, or an object for the route `object`. */
+export type ReviewInput = Uint8Array | ExistingObject;
 
 /** What a worker serves under one policy id: a policy, or the reason why there is none. */
 export type TableEntry = {
@@ -52,9 +76,9 @@ export interface TableChange {
 export type ReviewMessage = readonly [
   turn: number,
   seq: number,
-  route: Route,
+  route: WorkerRoute,
   target: string,
-  body: Uint8Array,
+  input: ReviewInput,
   terms: ReviewTerms,
 ];
 
@@ -89,6 +113,8 @@ export type ToWorker =
 export type ReviewResult =
   /** The AdmissionResponse as JSON text. */
   | { readonly kind: 'response'; readonly response: string }
+  /** The verdict of a policy on an object. */
+  | { readonly kind: 'judged'; readonly verdict: ObjectVerdict }
   /** The body is not a valid review. */
   | { readonly kind: 'refused'; readonly code: ReviewErrorCode; readonly message: string }
   /** There is no such policy or bucket. */

@@ -2,13 +2,12 @@ export { verdictOf } from './admission-response.ts';
 export type { AdmissionResponse } from './admission-response.ts';
 export { connectCapabilities } from './capabilities/capability-connection.ts';
 export { LazyImages } from './capabilities/lazy-images.ts';
-export { CapabilityService } from './capabilities/capability-service.ts';
 export type { ClusterSource } from './cluster-objects/cluster-source.ts';
-export { DeclaredKinds } from './cluster-objects/declared-kinds.ts';
+export { EvaluationHost } from './host/evaluation-host.ts';
+export { PolicyMemory } from './host/policy-memory.ts';
 export { EvaluationError } from './errors.ts';
 export type { ReviewResult, Route, TableChange, TableEntry } from './evaluation-protocol.ts';
-export { budgetOf, CLUSTER_OWNER, codeBytesOf, loanOf, memoryBudget, namespacesBudget } from './memory-budget.ts';
-export type { MemoryBudget } from './memory-budget.ts';
+export { CLUSTER_OWNER, memoryBudget } from './memory-budget.ts';
 export type { CompiledPolicyModule } from './loading/compiled-module.ts';
 export type {
   DeclaredPolicy,

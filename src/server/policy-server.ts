@@ -1,25 +1,16 @@
 // A policy server: its two ports, its threads, its policies. Assembly only.
 import type { Server, ServerResponse } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
-import { availableParallelism, totalmem } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
-import { DEFAULT_TIMEOUT_SECONDS } from '../engine/definition/index.ts';
 import type { SourcesConfig, TrustRoot, Verification } from '../modules/index.ts';
 import { admissionHandler } from './admission/admission-endpoint.ts';
 import { createAdmissionServer, hostText, listen, RequestRefused, RoutedServer } from '../https/index.ts';
 import type { AdmissionServer, ClientTimeouts, TlsFiles } from '../https/index.ts';
-import {
-  CapabilityService,
-  CLUSTER_OWNER,
-  DeclaredKinds,
-  Loader,
-  memoryBudget,
-  WorkerPool,
-} from '../evaluation/index.ts';
-import type { Answer, ClusterSource, Route } from '../evaluation/index.ts';
+import { EvaluationHost } from '../evaluation/index.ts';
+import type { Answer, ClusterSource, Route, WorkerPool } from '../evaluation/index.ts';
 import { FilePolicies, type PolicyManifests } from './policies/file-policies.ts';
 import type { LogEntry, Logger } from '../log/index.ts';
 import { MetricsEndpoint } from '../metrics/index.ts';
@@ -32,7 +23,6 @@ import type { PolicyStatus } from './status/policy-status.ts';
 import type { Replica } from './replica/replica.ts';
 import type { ReplicaOptions } from './replica/replica-options.ts';
 import type { PrevalidationRequest, PrevalidationResult } from '../control/index.ts';
-import { PolicyMemory } from './policies/policy-memory.ts';
 import { ServingRecord } from './policies/serving-record.ts';
 
 /** How long a stopping server waits for pending reviews: a pod's default grace period minus a margin. Milliseconds. */
@@ -41,8 +31,6 @@ const DEFAULT_DRAIN_MS = 25_000;
 const LAST_BYTES_MS = 1_000;
 /** Interval at which a stopping server closes idle connections. Milliseconds. */
 const DRAIN_CHECK_MS = 10;
-/** At least two, so that a policy that does not return never occupies all workers. */
-const MIN_DEFAULT_WORKERS = 2;
 /**
  * How long readiness waits for first versions of policies. Then the server is ready with the loaded ones, and answers
  * 503 for the others, so that an unavailable source of one policy does not block all others. Shorter than usual
@@ -69,9 +57,9 @@ export interface PolicyServerOptions {
   readonly operationsPort: number;
   /** Certificate files, which are watched. Default: plain HTTP. */
   readonly tls?: TlsFiles;
-  /** Evaluation threads. Default: the number of processors, at least {@link MIN_DEFAULT_WORKERS}. */
+  /** Evaluation threads. Default: that of the evaluation host. */
   readonly workers?: number;
-  /** Default: {@link DEFAULT_TIMEOUT_SECONDS}. */
+  /** Default: DEFAULT_TIMEOUT_SECONDS of src/engine. */
   readonly policyTimeoutSeconds?: number;
   /**
    * Maximum memory of a guest in bytes. Default: DEFAULT_MEMORY_LIMIT_BYTES of src/modules, less where the process may use
@@ -129,11 +117,8 @@ export class PolicyServer {
   readonly #registry: Registry;
   readonly #metrics: ServerMetrics;
   readonly #monitoredLog: MonitoredLog;
-  readonly #loader: Loader;
+  readonly #evaluation: EvaluationHost;
   readonly #pool: WorkerPool;
-  readonly #capabilities: CapabilityService;
-  #memory: PolicyMemory;
-  readonly #declaredKinds = new DeclaredKinds();
   readonly #host: PolicyHost;
   /** Set when the server starts. */
   #policies: PolicySource | undefined;
@@ -157,33 +142,16 @@ export class PolicyServer {
     this.#log = options.log;
     this.#monitoredLog = new MonitoredLog(options.log);
     const log = (entry: LogEntry): void => this.#log[entry.level](entry.fields, entry.message);
-    const defaultTimeoutSeconds = options.policyTimeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS;
-    this.#capabilities = new CapabilityService(
-      log,
-      () => {
-        this.#pool.renew();
-        this.#loader.renew();
-      },
-      {
-        sources: options.sources,
-        trustRoot: options.trustRoot,
-        ...(options.cluster === undefined ? {} : { cluster: options.cluster }),
-      },
-    );
-    const workers = options.workers ?? Math.max(MIN_DEFAULT_WORKERS, availableParallelism());
-    const budget = memoryBudget(processMemoryLimit(), workers, options.policyMemoryBytes);
-    this.#memory = new PolicyMemory(budget, () => CLUSTER_OWNER);
-    this.#pool = new WorkerPool({
-      size: workers,
-      start: {
-        memory: budget,
-        defaultTimeoutSeconds,
-        hasBuckets: options.replica !== undefined,
-        ...(options.alwaysAcceptNamespace === undefined
-          ? {}
-          : { alwaysAcceptNamespace: options.alwaysAcceptNamespace }),
-      },
-      connectCapabilities: () => this.#capabilities.connect(),
+    this.#evaluation = new EvaluationHost({
+      ...options,
+      cacheDir: this.#cacheDir,
+      baseDir: policiesFile === undefined ? undefined : dirname(resolve(policiesFile)),
+      defaultTimeoutSeconds: options.policyTimeoutSeconds,
+      recordFolder: options.dataDir,
+      hasBuckets: options.replica !== undefined,
+      tenantFolder: options.replica?.modulesUrl && fileURLToPath(options.replica.modulesUrl),
+      peers: () => this.#replica?.peerAccess,
+      modules: () => this.#policies?.modules() ?? [],
       log,
       onTimeout: (policy) => {
         this.#metrics.timedOut(policy);
@@ -194,6 +162,8 @@ export class PolicyServer {
       find: async (object) =>
         (await this.#policies?.find(object)) ?? { state: 'unreadable', reason: 'the server has not started' },
     });
+    const { loader, pool } = this.#evaluation;
+    this.#pool = pool;
     this.#metrics = new ServerMetrics(
       {
         waiting: () => this.#pool.waiting,
@@ -201,43 +171,19 @@ export class PolicyServer {
         slowOwners: () => this.#pool.slowOwners,
         endingThreads: () => this.#pool.endingThreads,
         phases: () => this.#policies?.phases() ?? [],
-        memory: () => this.#memory,
+        memory: () => this.#evaluation.memory,
       },
       { registry: this.#registry, labelledNamespaces: options.labelledNamespaces },
     );
-    this.#loader = new Loader(
-      {
-        cacheDir: this.#cacheDir,
-        baseDir: policiesFile === undefined ? undefined : dirname(resolve(policiesFile)),
-        sources: options.sources,
-        verification: options.verification,
-        maxModuleBytes: options.maxModuleBytes,
-        fetchTimeoutMs: options.fetchTimeoutMs,
-        defaultTimeoutSeconds,
-        memoryLimitBytes: options.memoryLimitBytes,
-        memory: budget,
-        recordFolder: options.dataDir,
-        connectCapabilities: () => this.#capabilities.connect(),
-        modules: () => this.#policies?.modules() ?? [],
-        tenantFolder: options.replica?.modulesUrl && fileURLToPath(options.replica.modulesUrl),
-        peers: () => this.#replica?.peerAccess,
-      },
-      log,
-    );
     this.#host = {
-      loader: this.#loader,
-      accountMemory: (ownerOf) => (this.#memory = new PolicyMemory(budget, ownerOf)),
+      loader,
+      accountMemory: (ownerOf) => this.#evaluation.accountMemory(ownerOf),
       record: new ServingRecord(options.dataDir, log),
       dataDir: options.dataDir,
       readyWaitMs: options.readyWaitMs ?? READY_WAIT_MS,
       log: options.log,
-      publish: (change, staged) => {
-        if (this.#declaredKinds.apply(change, staged)) {
-          this.#capabilities.declare(this.#declaredKinds.list());
-        }
-        return this.#pool.publish(change);
-      },
-      publishWatched: (change) => this.#pool.publishWatched(change),
+      publish: (change, staged) => this.#evaluation.publish(change, staged),
+      publishWatched: (change) => this.#evaluation.publishWatched(change),
       phaseChanged: (id, change) => this.#phaseChanged(id, change),
       changeEnded: (result) => this.#metrics.reloaded(result),
       reloadTook: (ms) => this.#metrics.reloadTook(ms),
@@ -256,7 +202,7 @@ export class PolicyServer {
       this.#listening = this.#listen();
       const addresses = await this.#listening;
       if (!this.#isStopping()) {
-        await this.#pool.start();
+        await this.#evaluation.start();
       }
       if (!this.#isStopping()) {
         this.#policies ??= await this.#becomeReplica();
@@ -275,8 +221,8 @@ export class PolicyServer {
   /** The status of all policies. */
   policies(): PoliciesView {
     const view = this.#policies?.view() ?? { source: { path: '', loadedAt: null, error: null }, policies: [] };
-    const { budget, bytes } = this.#memory;
-    return { ...view, memory: { budgetBytes: budget.bytes, bytes, owners: this.#memory.owners() } };
+    const { memory } = this.#evaluation;
+    return { ...view, memory: { budgetBytes: memory.budget.bytes, bytes: memory.bytes, owners: memory.owners() } };
   }
 
   /** The status of one policy; undefined when it is not declared. */
@@ -342,7 +288,7 @@ export class PolicyServer {
       await this.#drain(this.#admission);
     }
     await this.#policies?.stop();
-    await Promise.all([this.#pool.stop(), this.#loader.stop(), this.#capabilities.stop()]);
+    await this.#evaluation[Symbol.asyncDispose]();
     await this.#policies?.close();
     await this.#operations?.stop();
   }
@@ -443,13 +389,6 @@ export class PolicyServer {
       this.#metrics.refused(status);
     }
   }
-}
-
-/** The memory limit of the process: that of its control group, or else the machine's memory. Bytes. */
-function processMemoryLimit(): number {
-  const constrained = process.constrainedMemory();
-  // 0: unknown. Without a limit, a control group has one of nearly 2^64.
-  return Math.min(constrained > 0 ? constrained : Infinity, totalmem());
 }
 
 function closeAfter(response: ServerResponse): void {

@@ -13,12 +13,11 @@ import {
   type AdmissionResponse,
   type Answer,
   connectCapabilities,
+  EvaluationHost,
   type FindResult,
-  Loader,
   type LoadOutcome,
   type ProvidedModule,
   type Stage,
-  WorkerPool,
 } from '../../evaluation/index.ts';
 import type { LogEntry } from '../../log/index.ts';
 import { readMetadata, requireProtocol } from '../../modules/index.ts';
@@ -107,8 +106,7 @@ const DURING: Readonly<Record<Stage, string>> = {
 export class PolicyRunner implements AsyncDisposable {
   readonly capabilities: SessionCapabilities = new SessionCapabilities();
   readonly #onLog: RunnerOptions['onLog'];
-  readonly #loader: Loader;
-  readonly #pool: WorkerPool;
+  readonly #host: EvaluationHost;
   readonly #ready = Promise.withResolvers<void>();
   #policy: { readonly id: string; readonly digests: readonly string[] } | undefined;
   #isRestored = false;
@@ -119,33 +117,19 @@ export class PolicyRunner implements AsyncDisposable {
 
   constructor({ onLog, isRecorded = true, isFresh = false }: RunnerOptions = {}) {
     this.#onLog = onLog;
-    const defaultTimeoutSeconds = DEFAULT_TIMEOUT_SECONDS;
-    const connect = (): ReturnType<typeof connectCapabilities> =>
-      connectCapabilities((...call) => this.capabilities.answer(...call));
-    this.#loader = new Loader(
-      {
-        cacheDir: moduleCacheFolder(),
-        baseDir: undefined,
-        sources: undefined,
-        fetchTimeoutMs: undefined,
-        defaultTimeoutSeconds,
-        memoryLimitBytes: undefined,
-        isolation: isFresh ? 'fresh' : 'restore',
-        connectCapabilities: connect,
-        modules: () => [],
-      },
-      (entry) => this.#log(entry),
-    );
-    this.#pool = new WorkerPool({
-      size: 1,
-      start: { defaultTimeoutSeconds, isRecorded },
-      connectCapabilities: connect,
+    this.#host = new EvaluationHost({
+      cacheDir: moduleCacheFolder(),
+      workers: 1,
+      policyMemoryBytes: 'unlimited',
+      isolation: isFresh ? 'fresh' : 'restore',
+      isRecorded,
+      connectCapabilities: () => connectCapabilities((...call) => this.capabilities.answer(...call)),
       find: async (object) => this.#find(object),
       log: (entry) => this.#log(entry),
     });
     // `load` rejects with the same error.
     this.#ready.promise.catch(() => undefined);
-    this.#pool.start().then(this.#ready.resolve, this.#ready.reject);
+    this.#host.start().then(this.#ready.resolve, this.#ready.reject);
   }
 
   /**
@@ -159,12 +143,12 @@ export class PolicyRunner implements AsyncDisposable {
     const before = this.#policy;
     const { id } = definition;
     for (const [apiVersion, kind] of this.#objects.published) {
-      this.#pool.publishWatched({ apiVersion, kind, isAll: true, objects: [] });
+      this.#host.publishWatched({ apiVersion, kind, isAll: true, objects: [] });
     }
     this.#objects = new ParameterObjects(policy.objects);
     this.#policy = { id, digests: Object.values(digests) };
     this.#isRestored = modules.some((module) => 'compiled' in module && module.compiled.shape.isolation === 'restore');
-    await this.#pool.publish({
+    await this.#host.publish({
       upserts: [{ id, definition, digests }],
       removals: before === undefined || before.id === id ? [] : [before.id],
       modules,
@@ -185,7 +169,7 @@ export class PolicyRunner implements AsyncDisposable {
   async evaluate({ body, route }: PolicyRequest): Promise<Evaluated> {
     const { promise, resolve } = Promise.withResolvers<Answer>();
     this.#crash = undefined;
-    this.#pool.submit(route, this.#policy?.id ?? '', body, Infinity, resolve);
+    this.#host.pool.submit(route, this.#policy?.id ?? '', body, Infinity, resolve);
     const { result, observed, monitored = [], evaluationMs } = await promise;
     for (const verdict of monitored) {
       this.#onLog?.(monitoredLogEntry(verdict));
@@ -209,7 +193,7 @@ export class PolicyRunner implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([this.#loader.stop(), this.#pool.stop()]);
+    await this.#host[Symbol.asyncDispose]();
   }
 
   #find(reference: ObjectReference): FindResult {
@@ -219,7 +203,7 @@ export class PolicyRunner implements AsyncDisposable {
     }
     const { apiVersion, kind, namespace, name } = reference;
     const key = { name, ...(namespace === undefined ? {} : { namespace }) };
-    this.#pool.publishWatched({ apiVersion, kind, isAll: false, objects: [[key, JSON.stringify(found.object)]] });
+    this.#host.publishWatched({ apiVersion, kind, isAll: false, objects: [[key, JSON.stringify(found.object)]] });
     return { state: 'published' };
   }
 
@@ -236,9 +220,7 @@ export class PolicyRunner implements AsyncDisposable {
       }
       provided[reference] = input;
     }
-    const { promise, resolve } = Promise.withResolvers<LoadOutcome | undefined>();
-    this.#loader.load([{ id: definition.id, definition, provided }], (outcomes) => resolve([...outcomes.values()][0]));
-    const outcome = await promise;
+    const [outcome] = (await this.#host.load([{ id: definition.id, definition, provided }])).values();
     if (outcome?.ok !== true) {
       throw outcome === undefined ? new CliError('the loader gave no outcome') : loadError(definition, outcome);
     }

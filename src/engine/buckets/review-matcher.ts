@@ -12,7 +12,7 @@ import { conditionsProblem, MatchConditions } from '../../resources/match-condit
 import type { MatchRule, MatchSelector, PolicyMatch } from '../../resources/index.ts';
 import type { Review, ReviewTarget } from '../admission-review.ts';
 import { UnknownObject } from '../object-lookup.ts';
-import { podTemplateOf } from '../pod-templates/pod-template.ts';
+import { type PodTemplate, podTemplateOf } from '../pod-templates/pod-template.ts';
 import type { ObjectLookup } from '../object-lookup.ts';
 import { policyMatcher } from './bucket-member.ts';
 import type { PolicyMatcher } from './bucket-member.ts';
@@ -35,6 +35,8 @@ export type ReviewMatch =
       readonly isMatch: true;
       /** What only the cluster could check, and is taken to match. */
       readonly unchecked: readonly ('namespaceSelector' | 'authorizer')[];
+      /** The pod template that matches, in the place of its workload. */
+      readonly template?: PodTemplate;
     }
   | {
       readonly isMatch: false;
@@ -69,15 +71,19 @@ export class ReviewMatcher {
    */
   match(review: Review, objects: ObjectLookup): ReviewMatch {
     const match = this.#matchOf(review, objects);
-    const pod = 'isMatch' in match && !match.isMatch ? this.#podOf(review) : undefined;
-    return pod === undefined ? match : this.#matchOf(pod, objects);
+    const template = 'isMatch' in match && !match.isMatch ? this.#templateOf(review) : undefined;
+    if (template === undefined) {
+      return match;
+    }
+    const ofPod = this.#matchOf(template.pod, objects);
+    return 'isMatch' in ofPod && ofPod.isMatch ? { ...ofPod, template } : ofPod;
   }
 
-  /** The pod of a workload whose template the policy checks. */
-  #podOf(review: Review): Review | undefined {
+  /** The template of a workload, if the policy checks it. */
+  #templateOf(review: Review): PodTemplate | undefined {
     const { target } = review;
     const { podTemplates } = this.#matcher.match;
-    return podTemplates === undefined || target === undefined ? undefined : podTemplateOf(review, target)?.pod;
+    return podTemplates === undefined || target === undefined ? undefined : podTemplateOf(review, target);
   }
 
   #matchOf(review: Review, objects: ObjectLookup): ReviewMatch {

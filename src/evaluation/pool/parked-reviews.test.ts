@@ -8,7 +8,7 @@ const job = (seq: number): ReviewJob =>
     seq,
     route: 'validate',
     target: 'p',
-    body: new Uint8Array(),
+    input: new Uint8Array(),
     requestTimeoutMs: 10_000,
     done: () => {},
   });

@@ -1,6 +1,6 @@
 // A review on its way through the worker pool.
 import type { MonitoredVerdict, Observation } from '../../engine/index.ts';
-import type { ReviewResult, Route } from '../evaluation-protocol.ts';
+import type { WorkerRoute, ReviewInput, ReviewResult } from '../evaluation-protocol.ts';
 import type { FailedLookup } from '../watched-objects.ts';
 
 /** The answer to one review. Times in milliseconds. */
@@ -26,12 +26,12 @@ export interface ObservedPolicy {
 /** A review as it is submitted. */
 export interface ReviewRequest {
   readonly seq: number;
-  readonly route: Route;
+  readonly route: WorkerRoute;
   /** The id of the policy, or the name of the bucket. */
   readonly target: string;
   /** The owner of the policy that it names, see policyOwner. */
   readonly owner?: string | undefined;
-  readonly body: Uint8Array;
+  readonly input: ReviewInput;
   /** How long the client waits for the answer. Milliseconds. */
   readonly requestTimeoutMs: number;
   readonly done: (answer: Answer) => void;
@@ -40,10 +40,10 @@ export interface ReviewRequest {
 /** One review, until it is answered. */
 export class ReviewJob {
   readonly seq: number;
-  readonly route: Route;
+  readonly route: WorkerRoute;
   /** The id of the policy, or the name of the bucket. */
   readonly target: string;
-  readonly body: Uint8Array;
+  readonly input: ReviewInput;
   /** Key of its usual time: a bucket may have the name of a policy. */
   readonly usualKey: string;
   readonly submittedAt: number;
@@ -66,11 +66,11 @@ export class ReviewJob {
   #isUntried = false;
   readonly #done: (answer: Answer) => void;
 
-  constructor({ seq, route, target, owner, body, requestTimeoutMs, done }: ReviewRequest) {
+  constructor({ seq, route, target, owner, input, requestTimeoutMs, done }: ReviewRequest) {
     this.seq = seq;
     this.route = route;
     this.target = target;
-    this.body = body;
+    this.input = input;
     this.usualKey = route === 'admit' ? bucketKey(target) : target;
     this.submittedAt = performance.now();
     this.expiresAt = this.submittedAt + requestTimeoutMs;

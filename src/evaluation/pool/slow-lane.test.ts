@@ -33,7 +33,7 @@ describe('the slow lane', () => {
       seq: 1,
       route: 'admit',
       target,
-      body: new Uint8Array(),
+      input: new Uint8Array(),
       requestTimeoutMs: 10_000,
       done: () => {},
     });
@@ -66,7 +66,7 @@ describe('the slow lane', () => {
     );
     const lane = new SlowLane(table, () => {}, 2);
     const review = (target: string): ReviewJob => {
-      const request = { seq: 1, route: 'validate', target, owner: target, body: new Uint8Array() } as const;
+      const request = { seq: 1, route: 'validate', target, owner: target, input: new Uint8Array() } as const;
       return new ReviewJob({ ...request, requestTimeoutMs: 10_000, done: () => {} });
     };
     const answeredSlowly = (): void => lane.answered(review('kw.cap.slow'), { policy: slow, ms: 100, waitedMs: 0 });
@@ -114,7 +114,7 @@ describe('the slow lane', () => {
       const request = {
         route: 'admit',
         target: 'validating.fail.equivalent.namespaced.v1',
-        body: new Uint8Array(),
+        input: new Uint8Array(),
       } as const;
       const job = new ReviewJob({ ...request, seq: 1, requestTimeoutMs: 0, done: () => {} });
       assert.equal(lane.isFor(job), false);
@@ -154,12 +154,12 @@ describe('the slow lane', () => {
   it('counts the time of all policies together where they are of one namespace, whatever policies are called', () => {
     const lane = new SlowLane(new PublishedTable(), () => {}, 2);
     const isCountedTogether = (bucket: string): boolean => {
-      const body = new Uint8Array();
+      const input = new Uint8Array();
       const job = new ReviewJob({
         seq: 1,
         route: 'admit',
         target: bucket,
-        body,
+        input,
         requestTimeoutMs: 10_000,
         done: () => {},
       });
@@ -188,7 +188,7 @@ describe('the slow lane', () => {
     ending.add(worker, owner);
     assert.equal(mayTake(lane, background, owner), false, 'it holds its share of the threads');
     assert.equal(mayTake(lane, background, 'namespace/other'), true);
-    const request = { seq: 1, route: 'validate', target: 'kw.ap.tenant.a', owner, body: new Uint8Array() } as const;
+    const request = { seq: 1, route: 'validate', target: 'kw.ap.tenant.a', owner, input: new Uint8Array() } as const;
     const job = new ReviewJob({ ...request, requestTimeoutMs: 10_000, done: () => {} });
     lane.park(job);
     assert.deepEqual(lane.giveUp(), [], 'threads take some milliseconds to end');

@@ -4,7 +4,9 @@ import { EvaluationError } from '../errors.ts';
 import {
   type FromWorker,
   LONG_REVIEW_MS,
+  type ExistingObject,
   type ReviewAnswer,
+  type ReviewInput,
   type Route,
   type Running,
   type TableChange,
@@ -18,7 +20,7 @@ import { EndingThreads } from './ending-threads.ts';
 import { HeldTimes } from './held-times.ts';
 import { PublishedTable } from './published-table.ts';
 import { ReviewDispatch } from './review-dispatch.ts';
-import { type Answer, bucketKey, type ObservedPolicy, ReviewJob } from './review-job.ts';
+import { type Answer, bucketKey, type ObservedPolicy, ReviewJob, type ReviewRequest } from './review-job.ts';
 import { LAST_CALL_MS, SlowLane } from './slow-lane.ts';
 import { UsualTimes } from './usual-times.ts';
 import { type WorkerThreadsOptions, WorkerThreads } from './worker-threads.ts';
@@ -44,6 +46,8 @@ const SLICE_MS = 250;
 const MAX_HELD_REVIEWS = 20_000;
 /** Bytes of bodies that wait or run at once: room for 36 reviews of the largest size, or 50,000 ordinary ones. */
 const MAX_HELD_BYTES = 256 * 1024 * 1024;
+/** What an object counts of these bytes: etcd stores no larger ones, and their text is not there to be measured. */
+const LARGEST_OBJECT_BYTES = 1.5 * 1024 * 1024;
 /** Attempts for a review whose workers end during its evaluation; then it is answered as if its policy had timed out. */
 const MAX_TRIES = 2;
 /** How long the pool waits before it replaces a worker that ended before it was ready. Milliseconds. */
@@ -147,18 +151,29 @@ export class WorkerPool {
     requestTimeoutMs: number,
     done: (answer: Answer) => void,
   ): void {
+    this.#submit({ route, target, input: body, requestTimeoutMs, done });
+  }
+
+  /** Has a policy judge an object; as {@link submit}. */
+  judge(policy: string, object: ExistingObject, timeoutMs: number, done: (answer: Answer) => void): void {
+    this.#submit({ route: 'object', target: policy, input: object, requestTimeoutMs: timeoutMs, done });
+  }
+
+  #submit(request: Omit<ReviewRequest, 'seq' | 'owner'>): void {
+    const { route, target, input } = request;
+    const bytes = bytesOf(input);
     if (this.#stopped) {
       throw new EvaluationError('stopping', 'the policy server is stopping');
     }
-    if (this.#heldReviews >= MAX_HELD_REVIEWS || this.#heldBytes + body.length > MAX_HELD_BYTES) {
+    if (this.#heldReviews >= MAX_HELD_REVIEWS || this.#heldBytes + bytes > MAX_HELD_BYTES) {
       throw new EvaluationError('overloaded', `${this.#heldReviews} reviews are waiting already; try again later`);
     }
     this.#heldReviews += 1;
-    this.#heldBytes += body.length;
+    this.#heldBytes += bytes;
     // Sequence numbers live in a 32-bit cell of shared memory.
     this.#seq = this.#seq === 0x7fff_ffff ? 1 : this.#seq + 1;
     const owner = route === 'admit' ? undefined : this.#table.ownerOf(target);
-    const job = new ReviewJob({ seq: this.#seq, route, target, owner, body, requestTimeoutMs, done });
+    const job = new ReviewJob({ ...request, seq: this.#seq, owner });
     this.#dispatch.queue.push(job);
     this.#dispatch.soon();
   }
@@ -300,7 +315,7 @@ export class WorkerPool {
 
   #release(job: ReviewJob): void {
     this.#heldReviews -= 1;
-    this.#heldBytes -= job.body.length;
+    this.#heldBytes -= bytesOf(job.input);
   }
 
   #watch(): void {
@@ -458,4 +473,8 @@ export class WorkerPool {
       job.answer({ result: { kind: 'failed' }, observed: [], evaluationMs: 0 });
     }
   }
+}
+
+function bytesOf(input: ReviewInput): number {
+  return input instanceof Uint8Array ? input.length : LARGEST_OBJECT_BYTES;
 }

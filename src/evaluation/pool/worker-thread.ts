@@ -152,8 +152,8 @@ export class WorkerThread {
     this.#jobs.push(job);
     this.#turn = (this.#turn + 1) | 0;
     job.turn = this.#turn;
-    const { turn, seq, route, target, body } = job;
-    this.#outbox.push([turn, seq, route, target, body, terms]);
+    const { turn, seq, route, target, input } = job;
+    this.#outbox.push([turn, seq, route, target, input, terms]);
   }
 
   flush(): void {

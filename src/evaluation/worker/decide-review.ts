@@ -2,11 +2,14 @@ import {
   type Admission,
   type AdmitOptions,
   evaluate,
+  judgeObject,
   type ObjectLookup,
+  type ObjectVerdict,
+  type Observation,
   type Review,
   UnknownObject,
 } from '../../engine/index.ts';
-import { monotonicNow, type ReviewTerms, type Route } from '../evaluation-protocol.ts';
+import { type WorkerRoute, monotonicNow, type ReviewTerms } from '../evaluation-protocol.ts';
 import type { WorkerPolicies } from './worker-policies.ts';
 
 /** The decision about a review: a verdict, or why there is none. */
@@ -15,12 +18,18 @@ export type Decision =
   /** It names a policy that this worker has not tried, and that may hold it for long. */
   | { readonly kind: 'deferred'; readonly owner?: undefined }
   /** There is no such policy or bucket. */
-  | { readonly kind: 'unknown-target' };
+  | { readonly kind: 'unknown-target' }
+  /** What a policy says about an object. */
+  | {
+      readonly kind: 'judged';
+      readonly verdict: ObjectVerdict;
+      readonly observations: readonly Observation[];
+    };
 
 /** A review, and the policy or bucket that decides it. */
 export interface DecisionRequest extends Pick<AdmitOptions, 'onUnitStart' | 'onUnitEnd'> {
   readonly review: Review;
-  readonly route: Route;
+  readonly route: WorkerRoute;
   /** The id of the policy, or the name of the bucket. */
   readonly target: string;
   readonly terms: ReviewTerms;
@@ -32,7 +41,7 @@ export function decideReview(policies: WorkerPolicies, request: DecisionRequest)
   return request.route === 'admit' ? byBucket(policies, request) : byPolicy(policies, request, request.route);
 }
 
-function byPolicy(policies: WorkerPolicies, request: DecisionRequest, route: Exclude<Route, 'admit'>): Decision {
+function byPolicy(policies: WorkerPolicies, request: DecisionRequest, route: Exclude<WorkerRoute, 'admit'>): Decision {
   const policy = policies.get(request.target);
   if (policy === undefined) {
     return { kind: 'unknown-target' };
@@ -42,6 +51,15 @@ function byPolicy(policies: WorkerPolicies, request: DecisionRequest, route: Exc
     return { kind: 'deferred' };
   }
   try {
+    if (route === 'object') {
+      const matcher = policies.matcherOf(request.target);
+      const judged = judgeObject(policy, review, { objects, matcher, ...optionsOf(request) });
+      return {
+        kind: 'judged',
+        verdict: judged.verdict,
+        observations: judged.observation === undefined ? [] : [judged.observation],
+      };
+    }
     const { verdict, observation, monitored } = evaluate(policy, review, { route, objects, ...optionsOf(request) });
     return {
       kind: 'verdict',

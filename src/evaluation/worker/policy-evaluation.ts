@@ -1,9 +1,12 @@
 // Evaluates reviews in a worker, one at a time: read, decide, encode.
 import {
   boundedVerdict,
+  creationOf,
   type HostPort,
   type MonitoredVerdict,
   type Observation,
+  type ObjectLookup,
+  ObjectReview,
   type PolicyLog,
   readReview,
   type Review,
@@ -13,18 +16,21 @@ import {
 } from '../../engine/index.ts';
 import { admissionResponse, withHttpCode } from '../admission-response.ts';
 import {
+  type WorkerRoute,
   type FromWorker,
   type HeldWorker,
   LONG_REVIEW_MS,
   monotonicNow,
+  type ExistingObject,
+  type ReviewInput,
   type ReviewMessage,
   type ReviewResult,
-  type Route,
   type TableChange,
   type WorkerActivity,
   type WorkerStart,
 } from '../evaluation-protocol.ts';
 import type { LogEntry } from '../../log/index.ts';
+import { valueAt } from '../../values/index.ts';
 import { WatchedObjects } from '../watched-objects.ts';
 import { decideReview } from './decide-review.ts';
 import { ObservationSender } from './observations.ts';
@@ -98,7 +104,7 @@ export class PolicyEvaluation {
   }
 
   /** Evaluates a review by one policy, or by the policies of a bucket that it matches. Synchronous. */
-  review([, seq, route, target, body, terms]: ReviewMessage): ReviewOutcome {
+  review([, seq, route, target, input, terms]: ReviewMessage): ReviewOutcome {
     const startedAt = performance.now();
     const cpuBefore = process.threadCpuUsage();
     const waitedBefore = this.#activity.waitedMs;
@@ -139,13 +145,16 @@ export class PolicyEvaluation {
       };
     };
     try {
-      const review = readReview(route === 'admit' ? 'validate' : route, body);
-      const objects = terms.failedLookups === null ? this.watched : this.watched.after(terms.failedLookups);
+      const review = readInput(route, input);
+      const watched = terms.failedLookups === null ? this.watched : this.watched.after(terms.failedLookups);
+      const objects = input instanceof Uint8Array ? watched : withNamespace(watched, input);
       const { onUnitStart, onUnitEnd } = activity;
       const decision = decideReview(this.policies, { review, route, target, terms, objects, onUnitStart, onUnitEnd });
       switch (decision.kind) {
         case 'verdict':
           return answer(responseOf(route, review, decision.verdict), decision.observations, decision.monitored);
+        case 'judged':
+          return answer({ kind: 'judged', verdict: decision.verdict }, decision.observations);
         case 'unknown-target':
           return answer({ kind: 'unknown-target' });
         case 'deferred':
@@ -170,7 +179,28 @@ export class PolicyEvaluation {
   }
 }
 
-function responseOf(route: Route, { uid }: Review, verdict: Verdict): ReviewResult {
+/** @throws ReviewError */
+function readInput(route: WorkerRoute, input: ReviewInput): Review {
+  return input instanceof Uint8Array
+    ? readReview(route === 'validate_raw' ? route : 'validate', input)
+    : new ObjectReview(creationOf(input.object, input.resource, input.userInfo));
+}
+
+/** A lookup that knows the namespace of an object. */
+function withNamespace(objects: ObjectLookup, { object, namespace }: ExistingObject): ObjectLookup {
+  return namespace === undefined
+    ? objects
+    : {
+        find: (wanted) =>
+          wanted.apiVersion === 'v1' &&
+          wanted.kind === 'Namespace' &&
+          wanted.name === valueAt(object, 'metadata', 'namespace')
+            ? { state: 'found', object: namespace }
+            : objects.find(wanted),
+      };
+}
+
+function responseOf(route: WorkerRoute, { uid }: Review, verdict: Verdict): ReviewResult {
   // An API server uses the code as the status of its own response. Raw requests do not come from one.
   const bounded = boundedVerdict(verdict);
   const response = admissionResponse(uid, route === 'validate_raw' ? bounded : withHttpCode(bounded));

@@ -5,11 +5,14 @@ import {
   type Buckets,
   type LoadedPolicy,
   loadBuckets,
+  loadReviewMatcher,
   type Observation,
   type PolicyGuest,
   type PolicyOptions,
   type PolicyTable,
+  type ReviewMatcher,
 } from '../../engine/index.ts';
+import type { PolicyMatch } from '../../resources/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { TableChange, TableEntry } from '../evaluation-protocol.ts';
 import { CLUSTER_OWNER, codeBytesOf, instanceBytes, type MemoryBudget } from '../memory-budget.ts';
@@ -34,6 +37,9 @@ export class WorkerPolicies {
   /** One guest per module, shared by all policies that use it. */
   readonly #guests = new Map<string, PolicyGuest>();
   readonly #policies = new Map<string, LoadedPolicy>();
+  readonly #matches = new Map<string, PolicyMatch>();
+  /** Made when a policy judges its first object. */
+  readonly #matchers = new Map<string, ReviewMatcher>();
   /** Policies whose present version was evaluated in this worker. */
   readonly #tried = new Set<string>();
   /** The numbers that name policies in the worker's activity, by id. */
@@ -51,6 +57,16 @@ export class WorkerPolicies {
 
   get(id: string): LoadedPolicy | undefined {
     return this.#policies.get(id);
+  }
+
+  /** What matches objects with a policy; undefined for one without rules. */
+  matcherOf(id: string): ReviewMatcher | undefined {
+    const match = this.#matches.get(id);
+    if (match !== undefined && !this.#matchers.has(id)) {
+      const Matcher = loadReviewMatcher();
+      this.#matchers.set(id, new Matcher(match));
+    }
+    return this.#matchers.get(id);
   }
 
   /** Whether the policy was evaluated in this worker. The first evaluation starts its module. */
@@ -80,6 +96,7 @@ export class WorkerPolicies {
     }
     for (const id of change.removals) {
       this.#policies.delete(id);
+      this.#forgetMatch(id);
       this.buckets?.table.delete(id);
       this.#numbers.delete(id);
       this.#tried.delete(id);
@@ -87,6 +104,10 @@ export class WorkerPolicies {
     for (const [index, entry] of change.upserts.entries()) {
       const policy = this.#loaded(entry, failures);
       this.#policies.set(entry.id, policy);
+      this.#forgetMatch(entry.id);
+      if (entry.match !== undefined) {
+        this.#matches.set(entry.id, entry.match);
+      }
       this.buckets?.table.set(policy, entry.match, entry.alsoIn);
       this.#numbers.set(entry.id, numbers[index] ?? 0);
       this.#tried.delete(entry.id);
@@ -105,6 +126,11 @@ export class WorkerPolicies {
   /** Collects the garbage of dropped instances, if it is much. */
   collectGarbage(): void {
     this.#instances.collect();
+  }
+
+  #forgetMatch(id: string): void {
+    this.#matches.delete(id);
+    this.#matchers.delete(id);
   }
 
   /** The guest of a module. It starts with the first review that needs it: the loader has proved that it can. */

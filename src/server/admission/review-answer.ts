@@ -30,6 +30,8 @@ export function reviewAnswer(
     case 'unknown-target':
       return errorAnswer(404, route === 'admit' ? `unknown bucket: ${name}` : `unknown policy: ${name}`);
     case 'failed':
+    // Only objects are judged, which come by no request.
+    case 'judged':
       return errorAnswer(500, 'Something went wrong');
     default:
       return result satisfies never;

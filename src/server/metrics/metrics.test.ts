@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Registry } from 'prom-client';
 import type { Observation } from '../../engine/index.ts';
-import { memoryBudget } from '../../evaluation/index.ts';
+import { memoryBudget, PolicyMemory } from '../../evaluation/index.ts';
 import type { PolicyPhase } from '../status/policy-status.ts';
-import { PolicyMemory } from '../policies/policy-memory.ts';
 import { pageText } from '../../metrics/index.ts';
 import { MAX_DETAILED_SERIES, MAX_EVALUATION_SERIES } from './evaluation-counts.ts';
 import {

@@ -6,10 +6,9 @@ import type { Sample, SampledMetric } from '../../metrics/index.ts';
 import type { ConnectionState } from '../../https/index.ts';
 import { BucketHistogram, type HistogramSeries } from './bucket-histogram.ts';
 import type { ChangeResult } from '../policies/policy-registry.ts';
-import type { PolicyMemory } from '../policies/policy-memory.ts';
+import type { ObservedPolicy, PolicyMemory, RestartReason, Route } from '../../evaluation/index.ts';
 import type { PolicyPhase } from '../status/policy-status.ts';
 import { EvaluationCounts } from './evaluation-counts.ts';
-import type { ObservedPolicy, RestartReason, Route } from '../../evaluation/index.ts';
 
 /** Buckets for durations of evaluations and reviews, up to the longest webhook timeout. Seconds. */
 const SECONDS_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 2.5, 10, 30];

@@ -3,13 +3,17 @@ import { describe, it, mock } from 'node:test';
 import { definitionHash, type PolicyDefinition, settingsHash } from '../../engine/index.ts';
 import { isNamespacedPolicyId, namespaceOfPolicyId } from '../../resources/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
-import { type CompiledPolicyModule, memoryBudget } from '../../evaluation/index.ts';
-import type { TableChange } from '../../evaluation/index.ts';
-import type { DeclaredPolicy, LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
+import { memoryBudget, PolicyMemory } from '../../evaluation/index.ts';
+import type {
+  CompiledPolicyModule,
+  DeclaredPolicy,
+  LoadOutcome,
+  LoadRequest,
+  TableChange,
+} from '../../evaluation/index.ts';
 import type { PolicyStatus } from '../status/policy-status.ts';
 import type { RevisionReport } from '../../control/index.ts';
 import { RevisionView } from '../replica/revision-view.ts';
-import { PolicyMemory } from './policy-memory.ts';
 import { PolicyRegistry } from './policy-registry.ts';
 import type { ReadPolicy } from './registry-loads.ts';
 import type { PinnedPolicy } from './serving-record.ts';

@@ -1,12 +1,18 @@
 // The sources of a server's policies: a policies file, or the revisions of a cluster.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MonitoredVerdict, ObjectReference, PolicyDefinition } from '../../engine/index.ts';
-import type { CompiledPolicyModule, FindResult, Loader, TableChange, WatchedChange } from '../../evaluation/index.ts';
+import type {
+  CompiledPolicyModule,
+  FindResult,
+  Loader,
+  PolicyMemory,
+  TableChange,
+  WatchedChange,
+} from '../../evaluation/index.ts';
 import type { Logger } from '../../log/index.ts';
 import type { PoliciesView } from '../status/operations-routes.ts';
 import type { ChangeResult } from './policy-registry.ts';
 import type { PhaseChange } from './registry-entry.ts';
-import type { PolicyMemory } from './policy-memory.ts';
 import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
 import type { ServingRecord } from './serving-record.ts';
 

@@ -2,8 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { PolicyDefinition } from '../../engine/index.ts';
 import { jitteredBackoff } from './backoff.ts';
-import type { DeclaredPolicy, LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
-import type { PolicyMemory } from './policy-memory.ts';
+import type { DeclaredPolicy, LoadOutcome, LoadRequest, PolicyMemory } from '../../evaluation/index.ts';
 import { pinsOf, type RegistryEntry, servingOf, type Slot, slotsOf, verifiedOf } from './registry-entry.ts';
 
 /** A version of a policy to load. */

@@ -2,11 +2,9 @@
 import { isDigest } from '../../modules/index.ts';
 import { CONTEXT_AWARE_LABEL, MAX_WARNINGS, namespaceOfPolicyId, policyId } from '../../resources/index.ts';
 import type { ContextAwareResource, ModuleUse, PolicyDefinition } from '../../engine/index.ts';
-import type { CompiledPolicyModule } from '../../evaluation/index.ts';
+import type { CompiledPolicyModule, LoadOutcome, LoadRequest, PolicyMemory } from '../../evaluation/index.ts';
 import { RequestRefused } from '../../https/index.ts';
-import type { LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
 import type { PinnedModule, PrevalidationRequest, PrevalidationResult } from '../../control/index.ts';
-import type { PolicyMemory } from '../policies/policy-memory.ts';
 import type { LoadedRevision } from '../policies/registry-entry.ts';
 import type { ReadPolicy, UnreadPolicy } from '../policies/registry-loads.ts';
 import type { ExistingParameters } from './existing-parameters.ts';

@@ -1,14 +1,7 @@
 // The memory that policies hold, by owner. A module that would exceed a part of the budget is not served.
-import {
-  budgetOf,
-  CLUSTER_OWNER,
-  codeBytesOf,
-  type CompiledPolicyModule,
-  type LoadOutcome,
-  loanOf,
-  type MemoryBudget,
-  namespacesBudget,
-} from '../../evaluation/index.ts';
+import type { CompiledPolicyModule } from '../loading/compiled-module.ts';
+import type { LoadOutcome } from '../loading/load-request.ts';
+import { budgetOf, CLUSTER_OWNER, codeBytesOf, loanOf, type MemoryBudget, namespacesBudget } from '../memory-budget.ts';
 
 /** Owners with their own value in metrics and status: the largest. */
 export const MAX_LISTED_OWNERS = 100;
