@@ -1,5 +1,6 @@
 // The one entry for kinds whose status says what is wrong: reads with the rights of the user, and explains.
-import { type Cluster, listAll } from '../cluster/index.ts';
+import type { Cluster } from '../cluster/index.ts';
+import { listRevisions } from '../lifecycle/history/index.ts';
 import {
   type AdmissionPolicyObject,
   DEFAULT_POLICY_SERVER,
@@ -7,9 +8,7 @@ import {
   NETWORK_POLICY_STATUSES,
   POLICIES_GROUP,
   POLICY_KINDS,
-  POLICY_REVISIONS,
   POLICY_SERVERS,
-  POLICY_UID_LABEL,
   type PolicyServer,
   type ResourceType,
 } from '../resources/index.ts';
@@ -51,13 +50,11 @@ async function explainPolicy(
   question: ObjectQuestion,
 ): Promise<Explanation> {
   const { productNamespace } = question;
-  const labelSelector = `${POLICY_UID_LABEL}=${policy.metadata.uid ?? ''}`;
   const [server, revisions] = await Promise.all([
     readObject(cluster, POLICY_SERVERS, { name: policy.spec.policyServer ?? DEFAULT_POLICY_SERVER }),
-    readAs(listAll(cluster, POLICY_REVISIONS, { namespace: productNamespace, labelSelector })),
+    readAs(listRevisions(cluster, policy, productNamespace)),
   ]);
-  const facts = { policy, server, revisions: typeof revisions === 'object' ? revisions.items : revisions };
-  return explainAdmissionPolicy({ ...facts, productNamespace }, question);
+  return explainAdmissionPolicy({ policy, server, revisions, productNamespace }, question);
 }
 
 async function explainNetwork(

@@ -13,9 +13,14 @@ import {
 } from '../../resources/index.ts';
 import { dataText } from '../output.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
-import { type HistoryRow, historyRows, historyTable } from '../rollout/history-table.ts';
-import { listedRevisions, listedRows } from '../rollout/listed-revisions.ts';
-import { listRevisions } from '../rollout/revision-history.ts';
+import {
+  type HistoryRow,
+  historyRows,
+  listedRevisions,
+  listedRows,
+  listRevisions,
+} from '../../lifecycle/history/index.ts';
+import { historyTable } from '../rollout/history-table.ts';
 import { hasRollout } from '../rollout/rollout-target.ts';
 import { oneLine, table } from '../table.ts';
 import { styled, withoutControls } from '../../values/index.ts';

@@ -4,8 +4,9 @@ import { type PolicyRevision, type RevisionSummary, snapshotOf } from '../../res
 import { CliError, EXIT } from '../errors.ts';
 import { dataText } from '../output.ts';
 import { errorText } from '../../values/index.ts';
-import { digestsOf, requiredSpec, revisionsOrListed } from './listed-revisions.ts';
-import { modulesOf, revisionOf, servingRevision, stateOf } from './revision-history.ts';
+import { keptServing, listedDigests, revisionModules, revisionState } from '../../lifecycle/history/index.ts';
+import { revisionOf } from './read-revisions.ts';
+import { requiredSpec, revisionsOrListed } from './readable-revisions.ts';
 import {
   revisionNumber,
   rolloutCommandOf,
@@ -72,10 +73,10 @@ function keptTexts(
   revisions: readonly PolicyRevision[],
   flags: DiffFlags,
 ): readonly [from: ComparedText, to: ComparedText] {
-  const both = bothOf(target, revisions, servingRevision(revisions), flags);
+  const both = bothOf(target, revisions, keptServing(revisions), flags);
   return both.map((revision) => {
-    const content = { modules: modulesOf(revision), spec: snapshotOf(revision) };
-    return comparedText(target, revision.spec.revision, stateOf(revision), content);
+    const content = { modules: revisionModules(revision), spec: snapshotOf(revision) };
+    return comparedText(target, revision.spec.revision, revisionState(revision), content);
   }) as [ComparedText, ComparedText];
 }
 
@@ -88,7 +89,7 @@ function listedTexts(
   const serving = revisions.find(({ revision }) => revision === number);
   const both = bothOf(target, revisions, serving, flags);
   return both.map((summary) => {
-    const content = { digests: digestsOf(summary), spec: requiredSpec(target, summary) };
+    const content = { digests: listedDigests(summary), spec: requiredSpec(target, summary) };
     return comparedText(target, summary.revision, summary.state, content);
   }) as [ComparedText, ComparedText];
 }

@@ -5,9 +5,22 @@ import { ageOf, type PolicyRevision, type RevisionSummary, snapshotOf } from '..
 import { dataText, outputOption, type OutputFormat } from '../output.ts';
 import { manyLines } from '../table.ts';
 import { headedLines } from './headed-lines.ts';
-import { historyRows, historyTable, revisionBefore } from './history-table.ts';
-import { digestsOf, listedCause, listedRows, listedSpec, revisionsOrListed } from './listed-revisions.ts';
-import { causeOf, modulesOf, type RevisionModule, revisionOf, sinceOf, stateOf } from './revision-history.ts';
+import {
+  historyCause,
+  historyRows,
+  listedCause,
+  listedDigests,
+  listedRows,
+  listedSpec,
+  revisionBefore,
+  type RevisionModule,
+  revisionModules,
+  revisionSince,
+  revisionState,
+} from '../../lifecycle/history/index.ts';
+import { historyTable } from './history-table.ts';
+import { revisionOf } from './read-revisions.ts';
+import { revisionsOrListed } from './readable-revisions.ts';
 import {
   revisionNumber,
   rolloutCommandOf,
@@ -72,7 +85,7 @@ function listedText({ policy }: RolloutTarget, summary: RevisionSummary, now: nu
     ['Revision', String(summary.revision)],
     ['State', `${summary.state} for ${ageOf(summary.since, now)}`],
     ['Cause', listedCause(summary)],
-    ...digestsOf(summary).map((digest) => ['Digest', digest] as const),
+    ...listedDigests(summary).map((digest) => ['Digest', digest] as const),
   ] as const;
   return spec === undefined
     ? `${headedLines([...rows, ['Spec', 'not in the status of the policy']])}\n`
@@ -83,11 +96,11 @@ function revisionText(revision: PolicyRevision, previous: PolicyRevision | undef
   const { metadata, status } = revision;
   const rows = [
     ['Revision', `${revision.spec.revision}   (PolicyRevision ${metadata.namespace ?? ''}/${metadata.name ?? ''})`],
-    ['State', `${stateOf(revision)} for ${ageOf(sinceOf(revision), now)}`],
-    ['Cause', causeOf(revision, previous)],
+    ['State', `${revisionState(revision)} for ${ageOf(revisionSince(revision), now)}`],
+    ['Cause', historyCause(revision, previous)],
     ...((status?.message ?? '') === '' ? [] : [['Message', status?.message ?? ''] as const]),
     ...((status?.nextRetry ?? '') === '' ? [] : [['Next retry', status?.nextRetry ?? ''] as const]),
-    ...modulesOf(revision).map((module) => ['Module', moduleText(module)] as const),
+    ...revisionModules(revision).map((module) => ['Module', moduleText(module)] as const),
   ] as const;
   return `${headedLines(rows)}\n${specText(snapshotOf(revision))}`;
 }

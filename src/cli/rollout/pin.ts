@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { ANNOTATIONS } from '../../resources/index.ts';
 import { CliError } from '../errors.ts';
 import { oneLine } from '../table.ts';
-import { readableRevisions, revisionOf } from './revision-history.ts';
+import { readableRevisions, revisionOf } from './read-revisions.ts';
 import {
   annotate,
   pinOf,

@@ -17,7 +17,8 @@ import { waitFor } from '../cluster/wait-for.ts';
 import { CliError } from '../errors.ts';
 import { Progress } from '../progress.ts';
 import { oneLine } from '../table.ts';
-import { candidateOf, readableRevisions, revisionOf } from './revision-history.ts';
+import { rollbackCandidate } from '../../lifecycle/history/index.ts';
+import { readableRevisions, revisionOf } from './read-revisions.ts';
 import {
   annotate,
   goneError,
@@ -124,7 +125,7 @@ function restoredRevision(
   if (wanted !== undefined) {
     return revisionOf(target, revisions, wanted);
   }
-  const candidates = revisions.map((revision) => ({ ...candidateOf(revision), revision }));
+  const candidates = revisions.map((revision) => ({ ...rollbackCandidate(revision), revision }));
   const previous = previousRevision(target.policy.spec, candidates);
   if (previous === undefined) {
     throw new CliError(`no other revision of ${target.name} has served`);

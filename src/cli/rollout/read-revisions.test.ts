@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { PolicyRevision } from '../../resources/index.ts';
-import { digestsText, historyRows } from './history-table.ts';
-import { causeOf, modulesOf, revisionOf, servingRevision } from './revision-history.ts';
+import { historyCause, historyRows, keptServing, revisionModules } from '../../lifecycle/history/index.ts';
+import { digestsText } from './history-table.ts';
+import { revisionOf } from './read-revisions.ts';
 
 function revision(number: number, snapshot: object, status: PolicyRevision['status'] = {}): PolicyRevision {
   return {
@@ -21,12 +22,15 @@ describe('revisions of a policy', () => {
 
   it('have a cause: changed fields, or a rollback', () => {
     const second = revision(2, { module: 'builtin:cel', settings: { a: [2] }, message: 'no' });
-    assert.equal(causeOf(first, undefined), 'generation 11');
-    assert.equal(causeOf(second, first), 'generation 12: message, mode, settings');
-    assert.equal(causeOf(revision(3, { ...(first.spec.snapshot as object) }), first), 'generation 13');
-    assert.equal(causeOf({ ...first, status: { state: 'Retired', reason: 'Replaced' } }, undefined), 'generation 11');
+    assert.equal(historyCause(first, undefined), 'generation 11');
+    assert.equal(historyCause(second, first), 'generation 12: message, mode, settings');
+    assert.equal(historyCause(revision(3, { ...(first.spec.snapshot as object) }), first), 'generation 13');
+    assert.equal(
+      historyCause({ ...first, status: { state: 'Retired', reason: 'Replaced' } }, undefined),
+      'generation 11',
+    );
     const back = { ...second, spec: { ...second.spec, rollbackOf: 1 }, status: { reason: 'FetchFailed' } };
-    assert.equal(causeOf(back as PolicyRevision, first), 'rollback to 1 (FetchFailed)');
+    assert.equal(historyCause(back as PolicyRevision, first), 'rollback to 1 (FetchFailed)');
   });
 
   it('have a cause: a refresh, with the modules that it replaces', () => {
@@ -36,10 +40,14 @@ describe('revisions of a policy', () => {
       return { ...one, spec: { ...one.spec, ...(refresh === undefined ? {} : { refresh }) } };
     };
     const [before, after] = [made(1, undefined, 'a'), made(2, 'now', 'b')];
-    assert.equal(causeOf(after, before), 'refresh: sha256:bbbbbbbbbbbb instead of sha256:aaaaaaaaaaaa');
-    assert.equal(causeOf({ ...after, status: { reason: 'FetchFailed' } }, before), 'refresh (FetchFailed)');
-    assert.equal(causeOf(made(3, 'now', 'c'), after), 'generation 13', 'the refresh was handled by the one before');
-    assert.equal(causeOf(after, undefined), 'generation 12');
+    assert.equal(historyCause(after, before), 'refresh: sha256:bbbbbbbbbbbb instead of sha256:aaaaaaaaaaaa');
+    assert.equal(historyCause({ ...after, status: { reason: 'FetchFailed' } }, before), 'refresh (FetchFailed)');
+    assert.equal(
+      historyCause(made(3, 'now', 'c'), after),
+      'generation 13',
+      'the refresh was handled by the one before',
+    );
+    assert.equal(historyCause(after, undefined), 'generation 12');
   });
 
   it('have the digests of their modules, for a group those of its members that were fetched', () => {
@@ -49,14 +57,14 @@ describe('revisions of a policy', () => {
       { policies: { a: { module: 'file:///a.wasm' }, b: { module: 'file:///b.wasm' } } },
       { modules },
     );
-    assert.deepEqual(modulesOf(group), [
+    assert.deepEqual(revisionModules(group), [
       { name: 'a', module: 'file:///a.wasm' },
       { name: 'b', module: 'file:///b.wasm', digest: DIGEST },
     ]);
     const pulled = { name: 'p', module: 'registry://a/b:v1', digest: DIGEST, manifest: DIGEST, verifiedBy: DIGEST };
     const single = revision(1, { module: 'registry://a/b:v1' }, { modules: [pulled] });
     const [{ verifiedBy: _, ...shown }] = [pulled];
-    assert.deepEqual(modulesOf(single), [{ ...shown, isVerified: true }]);
+    assert.deepEqual(revisionModules(single), [{ ...shown, isVerified: true }]);
     assert.deepEqual(
       historyRows([group, first]).map(({ digests }) => digestsText(digests)),
       ['sha256:0123456789ab', '-'],
@@ -69,8 +77,8 @@ describe('revisions of a policy', () => {
       revision(2, {}, { state: 'Serving', order: 6 }),
       revision(3, {}, { state: 'Failed', order: 8 }),
     ];
-    assert.equal(servingRevision(states)?.spec.revision, 1);
-    assert.equal(servingRevision([first]), undefined);
+    assert.equal(keptServing(states)?.spec.revision, 1);
+    assert.equal(keptServing([first]), undefined);
   });
 
   it('are listed when the wanted one is not kept', () => {

@@ -1,11 +1,10 @@
-// The revisions in the status of a policy, for users who may not read PolicyRevisions.
+// The revisions of a policy that a user may read.
 import { MAX_LISTED_REVISIONS, type RevisionSummary } from '../../resources/index.ts';
-import { parseExactJson } from '../../values/index.ts';
+import { listedRevisions, listedSpec } from '../../lifecycle/history/index.ts';
 import { CliError } from '../errors.ts';
-import type { HistoryRow } from './history-table.ts';
-import { readRevisions, REVISIONS_RIGHT, unlessForbidden } from './revision-history.ts';
+import { readRevisions, REVISIONS_RIGHT, unlessForbidden } from './read-revisions.ts';
 import type { RolloutTarget } from './rollout-target.ts';
-import type { AdmissionPolicyObject, PolicyRevision } from '../../resources/index.ts';
+import type { PolicyRevision } from '../../resources/index.ts';
 
 /** The revisions of a policy: those that are kept, or those that its status lists. */
 export type ReadableRevisions =
@@ -29,43 +28,6 @@ export async function revisionsOrListed(target: RolloutTarget): Promise<Readable
     `note: you may not read PolicyRevisions in namespace ${target.productNamespace}: this is what the status of the policy says, with at most ${MAX_LISTED_REVISIONS} revisions\n`,
   );
   return { from: 'status', revisions: listed };
-}
-
-/** The revisions in the status of a policy, oldest first. */
-export function listedRevisions({ status }: AdmissionPolicyObject): readonly RevisionSummary[] {
-  return (status?.revisions ?? []).toReversed();
-}
-
-/** Rows of the table. */
-export function listedRows(revisions: readonly RevisionSummary[]): readonly HistoryRow[] {
-  return revisions.map((summary) => ({
-    ...summary,
-    number: summary.revision,
-    cause: listedCause(summary),
-    digests: digestsOf(summary),
-  }));
-}
-
-/** The cause of a revision, and the reason of its failure. */
-export function listedCause({ cause, reason }: RevisionSummary): string {
-  return reason === undefined ? cause : `${cause} (${reason})`;
-}
-
-/** Its digests, with the number of those that are not listed. */
-export function digestsOf({ digests, omittedDigests }: RevisionSummary): readonly string[] {
-  return [...digests, ...(omittedDigests === undefined ? [] : [`${omittedDigests} more`])];
-}
-
-/** The spec of a revision, if it is in the policy or its status. */
-export function listedSpec(
-  { metadata, spec, status }: AdmissionPolicyObject,
-  { declared, spec: text }: RevisionSummary,
-): unknown {
-  if (text !== undefined) {
-    return parseExactJson(text);
-  }
-  // A newer spec may be another one than that of the revision.
-  return declared === true && status?.observedGeneration === metadata.generation ? spec : undefined;
 }
 
 /** The spec of a revision. @throws CliError that says which specs the status has */
