@@ -207,3 +207,4 @@ export { NETWORK_POLICY_PROVIDERS } from './network-policy/network-policy-provid
 export type { NetworkPolicyProvider } from './network-policy/network-policy-provider.ts';
 export { MAX_PROVIDER_ENTRIES, NETWORK_POLICY_STATUSES } from './network-policy/network-policy-status.ts';
 export type { FeatureEntry, NetworkPolicyStatus, ProviderEntry } from './network-policy/network-policy-status.ts';
+export { withoutManagedFields } from './without-managed-fields.ts';

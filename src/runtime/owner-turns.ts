@@ -1,6 +1,7 @@
 /**
  * Turns of items in a queue, by start-time fair queueing: an item comes one turn after the last waiting item of its owner, so that
- * the items of one owner wait for one item of each other owner at most.
+ * the items of one owner wait for one item of each other owner at most. The slow lane of evaluation is another thing: it limits how
+ * many workers an owner holds, where all items here take one turn.
  */
 export class OwnerTurns {
   readonly #ownerOf: (item: string) => string | undefined;

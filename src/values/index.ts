@@ -6,7 +6,7 @@ export { KeptEntries } from './kept-entries.ts';
 export { listed } from './listed.ts';
 export { setOwn } from './set-own.ts';
 export { shortened, shortenedInside } from './shortened.ts';
-export { asJson, isJsonObject, own, textOf, textsOf, valueAt } from './json-value.ts';
+export { asJson, isJsonObject, own, objectIn, textOf, textsOf, valueAt } from './json-value.ts';
 export type { JsonObject, JsonValue } from './json-value.ts';
 export { endOfJsonString, isNestedDeeper } from './json-text.ts';
 export { nearestKey, unknownKeyHint } from './nearest-key.ts';

@@ -16,6 +16,12 @@ export function own(object: JsonObject, field: string): JsonValue | undefined {
   return Object.hasOwn(object, field) ? object[field] : undefined;
 }
 
+/** An object in a field; empty where there is none. */
+export function objectIn(object: JsonObject, field: string): JsonObject {
+  const value = own(object, field);
+  return isJsonObject(value) ? value : {};
+}
+
 /** The value at a path of own properties; undefined if there is none. */
 export function valueAt(value: unknown, ...path: readonly string[]): JsonValue | undefined {
   return path.reduce<JsonValue | undefined>(

@@ -236,11 +236,6 @@ export class EmbeddedCluster implements AsyncDisposable {
     return this.#definitions;
   }
 
-  /** Calls the listener when the served kinds change. Returns the unsubscribe function. */
-  onDefinitionsChange(listener: () => void): () => void {
-    return this.#context.registry.onChange(listener);
-  }
-
   /** Resolves when the cluster's controllers are idle, except for retries. */
   async idle(): Promise<void> {
     await this.#controllers.idle();

@@ -146,11 +146,6 @@ export class Gateway {
     return { url: `https://${host.includes(':') ? `[${host}]` : host}:${bound}`, port: bound };
   }
 
-  /** Uses another certificate for new connections. */
-  setCertificate({ cert, key, clientCa }: GatewayTls): void {
-    this.#server.setSecureContext({ cert, key, ...(clientCa === undefined ? {} : { ca: clientCa }) });
-  }
-
   /** Closes the port, ends watches, and waits for requests in flight. Idempotent. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();

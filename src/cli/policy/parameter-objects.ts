@@ -1,7 +1,7 @@
 // Objects in files that are parameters of a policy, in the place of a cluster.
 import type { JsonObject, LookupResult, ObjectReference } from '../../engine/index.ts';
 import { excessText, type KubernetesObject, namespaceText, parametersText } from '../../resources/index.ts';
-import { isJsonObject, own, parseJson, textOf } from '../../values/index.ts';
+import { own, parseJson, textOf, objectIn } from '../../values/index.ts';
 
 type Found = Exclude<LookupResult, { readonly state: 'unknown' }>;
 
@@ -44,7 +44,7 @@ export class ParameterObjects {
 }
 
 function isObject(object: JsonObject, { apiVersion, kind, namespace = '', name }: ObjectReference): boolean {
-  const metadata = objectAt(object, 'metadata');
+  const metadata = objectIn(object, 'metadata');
   return (
     own(object, 'apiVersion') === apiVersion &&
     own(object, 'kind') === kind &&
@@ -65,9 +65,4 @@ function viewOf(object: JsonObject, { apiVersion, kind, annotations = [] }: Obje
   return text === undefined
     ? { state: 'unreadable', reason: `the object is too large: ${excessText(length)}` }
     : { state: 'found', object: parseJson(text) as JsonObject };
-}
-
-function objectAt(object: JsonObject, field: string): JsonObject {
-  const value = own(object, field);
-  return isJsonObject(value) ? value : {};
 }

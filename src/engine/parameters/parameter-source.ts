@@ -1,7 +1,6 @@
 // Finds the parameters of a request among the objects that the engine looks up.
 import { excessText } from '../../resources/index.ts';
-import { type JsonObject, type JsonValue, own, setOwn } from '../../values/index.ts';
-import { isJsonObject } from '../json-text.ts';
+import { type JsonObject, own, setOwn, objectIn } from '../../values/index.ts';
 import { type LookupResult, type ObjectLookup, type ObjectReference, UnknownObject } from '../object-lookup.ts';
 import type { NamespaceKeys, ParametersDefinition, ParametersResource } from './parameters-definition.ts';
 
@@ -206,11 +205,6 @@ function notFound(result: Exclude<KnownResult, { readonly state: 'found' }>, pla
 
 function metadataOf(object: JsonObject): JsonObject {
   return objectIn(object, 'metadata');
-}
-
-function objectIn(object: JsonObject, field: string): JsonObject {
-  const value: JsonValue | undefined = own(object, field);
-  return isJsonObject(value) ? value : {};
 }
 
 /** The entries with these keys whose values are text: null stands for an annotation that the object does not have. */

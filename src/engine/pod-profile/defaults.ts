@@ -1,4 +1,4 @@
-import { asJson } from '../../values/index.ts';
+import { asJson, objectIn } from '../../values/index.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import { APPARMOR_ANNOTATION } from '../pod-security/index.ts';
@@ -157,9 +157,4 @@ function defined(members: Members): JsonObject {
     }
   }
   return result;
-}
-
-function objectIn(object: JsonObject, key: string): JsonObject {
-  const value = object[key];
-  return isJsonObject(value) ? value : {};
 }

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { ApiError, Backoff, ClusterError } from '../../cluster/index.ts';
 import type { ApiResource, Cluster, ListOptions, ObjectList } from '../../cluster/index.ts';
 import type { ContextAwareResource } from '../../engine/index.ts';
-import { groupResourceOf } from '../../resources/index.ts';
+import { groupResourceOf, withoutManagedFields } from '../../resources/index.ts';
 import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
 import { ObjectCache } from '../../runtime/index.ts';
 import { errorText } from '../../values/index.ts';
@@ -224,10 +224,4 @@ function isFinal(error: unknown): boolean {
 function isStale(cache: ObjectCache): boolean {
   const { lagMs } = cache.report;
   return lagMs !== undefined && lagMs > MAX_STALE_MS;
-}
-
-/** Removes managedFields, as Kubewarden's host does. */
-export function withoutManagedFields(object: KubernetesObject): KubernetesObject {
-  const { managedFields, ...metadata } = object.metadata;
-  return managedFields === undefined ? object : { ...object, metadata };
 }

@@ -26,10 +26,11 @@ import {
   parseFieldSelector,
   parseLabelSelector,
   selectableFieldsOf,
+  withoutManagedFields,
 } from '../../resources/index.ts';
 import type { KubernetesObject, ObjectKey } from '../../resources/index.ts';
 import { asJson, errorText, KeptEntries } from '../../values/index.ts';
-import { CachedKind, NotServed, reasonOf, TooManyObjects, withoutManagedFields } from './cached-kind.ts';
+import { CachedKind, NotServed, reasonOf, TooManyObjects } from './cached-kind.ts';
 import type { ClusterSource } from './cluster-source.ts';
 import type { KindRevisions } from './kind-revisions.ts';
 import { accessReviewSpec } from './subject-access-review.ts';

@@ -12,7 +12,7 @@ import {
   type Policy,
 } from '../../resources/index.ts';
 import type { ObjectCache } from '../../runtime/index.ts';
-import { nearestKey } from '../../values/index.ts';
+import { nearestKey, objectIn } from '../../values/index.ts';
 import {
   type Dependency,
   type DependencyFinding,
@@ -25,7 +25,7 @@ import type { DependencyGraphs } from '../dependency-graphs.ts';
 import type { GovernanceSettings } from '../governance-settings.ts';
 import { rootOf } from '../propagation/replicated-policy.ts';
 import { nearestPolicy } from './nearest-policy.ts';
-import { listIn, objectIn } from './policy-rules.ts';
+import { listIn } from './policy-rules.ts';
 import type { GovernanceWarning } from './write-findings.ts';
 
 /** Maximum number of warnings: API servers truncate long lists of warnings. */

@@ -23,12 +23,12 @@ import {
   changedPolicyWarnings,
   listIn,
   newPolicyErrors,
-  objectIn,
   policySetErrors,
   templateNameWarnings,
 } from './policy-rules.ts';
 import { configurationTemplateWarnings, policyTemplateWarnings } from './template-warnings.ts';
 import type { GovernanceWarning, WriteFindings } from './write-findings.ts';
+import { objectIn } from '../../values/index.ts';
 
 /** Maximum number of members of a PolicySet that are checked. */
 const MAX_MEMBERS = 1000;

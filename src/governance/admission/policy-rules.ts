@@ -13,6 +13,7 @@ import {
 import { hasUniqueNames } from '../dependencies/index.ts';
 import { copyName } from '../propagation/replicated-policy.ts';
 import type { GovernanceError, GovernanceWarning } from './write-findings.ts';
+import { objectIn } from '../../values/index.ts';
 
 /** Upstream's message. */
 const REMEDIATION_UNSET = 'RemediationAction field of the policy and policy template cannot both be unset';
@@ -67,11 +68,6 @@ export function templatesOf(policy: JsonObject): readonly JsonObject[] {
   return listIn(objectIn(policy, 'spec'), 'policy-templates').map((template) =>
     objectIn(isJsonObject(template) ? template : {}, 'objectDefinition'),
   );
-}
-
-export function objectIn(object: JsonObject, field: string): JsonObject {
-  const value = own(object, field);
-  return isJsonObject(value) ? value : {};
 }
 
 export function listIn(object: JsonObject, field: string): readonly JsonValue[] {

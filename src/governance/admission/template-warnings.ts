@@ -11,8 +11,9 @@ import {
 import { hubTemplateRefusal } from '../propagation/hub-templates.ts';
 import { hasHubTemplates, TemplateChecks } from '../templates/index.ts';
 import { unsupportedKind } from '../unsupported-kinds.ts';
-import { objectIn, templatesOf } from './policy-rules.ts';
+import { templatesOf } from './policy-rules.ts';
 import type { GovernanceWarning } from './write-findings.ts';
+import { objectIn } from '../../values/index.ts';
 
 /** Warnings about the templates of a Policy. */
 export function policyTemplateWarnings(policy: JsonObject): readonly GovernanceWarning[] {

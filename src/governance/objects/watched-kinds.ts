@@ -2,10 +2,16 @@
 // requests does not depend on the number of policies.
 import type { Logger } from 'pino';
 import { ApiError, type Cluster } from '../../cluster/index.ts';
-import { keyOf, keyText, type KubernetesObject, type ObjectKey, type ResourceType } from '../../resources/index.ts';
+import {
+  keyOf,
+  keyText,
+  type KubernetesObject,
+  type ObjectKey,
+  type ResourceType,
+  withoutManagedFields,
+} from '../../resources/index.ts';
 import { aborted, type Change, type Clock, ObjectCache, type Runnable, SYSTEM_CLOCK } from '../../runtime/index.ts';
 import { typeKey } from './kind-mappings.ts';
-import { withoutManagedFields } from './without-managed-fields.ts';
 
 /** How long the first list of a kind may take. Milliseconds. */
 const OPEN_TIMEOUT_MS = 15_000;

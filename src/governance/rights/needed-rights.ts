@@ -16,6 +16,7 @@ import {
 import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
 import { staticTemplate, UNKNOWN_VALUE } from '../templates/index.ts';
 import { unsupportedKind } from '../unsupported-kinds.ts';
+import { objectIn } from '../../values/index.ts';
 
 /** A right to a kind that may not be served. */
 export interface NeededRight {
@@ -223,11 +224,6 @@ function isOfKind(object: JsonObject, type: { readonly group: string; readonly k
 
 function typeOf(object: JsonObject): { readonly apiVersion: string; readonly kind: string } {
   return { apiVersion: textOf(own(object, 'apiVersion')), kind: textOf(own(object, 'kind')).trim() };
-}
-
-function objectIn(object: JsonObject, field: string): JsonObject {
-  const value = own(object, field);
-  return isJsonObject(value) ? value : {};
 }
 
 function listIn(object: JsonObject, field: string): readonly JsonObject[] {

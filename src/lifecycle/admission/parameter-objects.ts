@@ -1,5 +1,6 @@
 // Objects that parameters of a namespaced policy are in.
 import { isJsonObject, type JsonObject, own, textOf } from '../../resources/index.ts';
+import { objectIn } from '../../values/index.ts';
 
 /** An object in the namespace of the policy; without `name`, that namespace itself. */
 export interface ReadObject {
@@ -50,9 +51,4 @@ function readObject(resource: JsonObject, field: string): ReadObject {
     textOf(own(resource, key)),
   );
   return { field, apiVersion, kind, name };
-}
-
-function objectIn(object: JsonObject, field: string): JsonObject {
-  const value = own(object, field);
-  return isJsonObject(value) ? value : {};
 }

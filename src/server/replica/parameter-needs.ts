@@ -1,5 +1,5 @@
 // The objects that parameters of policies need, from specs that are not validated in this thread.
-import { isJsonObject, type JsonObject, own, textOf, textsOf } from '../../values/index.ts';
+import { isJsonObject, type JsonObject, own, textOf, textsOf, objectIn } from '../../values/index.ts';
 import type { WantedPolicy } from '../policies/wanted-policy.ts';
 
 /** A kind of parameters, and the name of its objects. */
@@ -61,10 +61,4 @@ function kindOf(resource: unknown): ParameterKindName | undefined {
   }
   const [apiVersion, kind, name] = ['apiVersion', 'kind', 'name'].map((field) => textOf(own(resource, field)));
   return apiVersion && kind && name ? { apiVersion, kind, name } : undefined;
-}
-
-/** An object in a field; empty where there is none. */
-export function objectIn(object: JsonObject, field: string): JsonObject {
-  const value = own(object, field);
-  return isJsonObject(value) ? value : {};
 }

@@ -1,4 +1,6 @@
-// A kind whose objects evaluation looks up: watched while policies need it, and published to workers.
+// A kind whose objects evaluation looks up: watched while policies need it, and published to workers. It shares `ObjectCache` with
+// the other two users of a watch, and nothing more: this one pushes changes to workers, `CachedKind` makes policies wait for a list,
+// and `WatchedKinds` of governance wakes the controllers that read an object.
 import { type Cluster, isNotFound } from '../../cluster/index.ts';
 import type { FindResult, ObjectFailure, WatchedChange, WatchedObject } from '../../evaluation/index.ts';
 import type { Logger } from '../../log/index.ts';

@@ -1,3 +1,5 @@
+// YAML as Rego has it: exact numbers as RegoNumber, values as Rego's, and its own bounds, where src/values/yaml reads what users write
+// as kubectl does. Only the parser is the same.
 import { compareNaturally, formatFloat, yamlQuoted } from '../../../go/index.ts';
 import {
   defineMappingTag,

@@ -1,4 +1,4 @@
-import type { KubernetesObject } from '../../resources/index.ts';
+import type { KubernetesObject } from './kubernetes-object.ts';
 
 /** The object without `managedFields`, which API servers keep when a write leaves them out. */
 export function withoutManagedFields(object: KubernetesObject): KubernetesObject {
