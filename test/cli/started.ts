@@ -116,8 +116,8 @@ export class StartedPortcullis implements AsyncDisposable {
   }
 
   /** Runs a command of `portcullis` on its cluster. */
-  portcullis(args: readonly string[], stdin = ''): Promise<CommandResult> {
-    return portcullis(args, { stdin, env: { KUBECONFIG: this.kubeconfig, HOME: this.home } });
+  portcullis(args: readonly string[], stdin = '', env: Readonly<Record<string, string>> = {}): Promise<CommandResult> {
+    return portcullis(args, { stdin, env: { KUBECONFIG: this.kubeconfig, HOME: this.home, ...env } });
   }
 
   /** Starts a command of `portcullis` on its cluster that goes on until it is ended. */

@@ -1,0 +1,271 @@
+// What others write reaches a terminal without its controls: each command is given such texts, as arguments and in what it reads.
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { COMMAND_GROUPS, loadCommand } from '../../src/cli/commands.ts';
+import { skipWithoutCluster } from '../cluster/binaries.ts';
+import { StartedPortcullis } from './started.ts';
+
+/** Erases the screen, colours by C0 and C1 controls, turns text around, rings, and is a link. */
+const HOSTILE = 'evil\u001B[31m\u001B[2J\u009B2J\u202Etxt\u2066\u0007\u001B]8;;evil:a\u001B\\.yaml';
+/** Colours that commands print themselves. */
+const OWN_COLOURS = new RegExp(String.raw`\u001B\[(?:1|22|[39]\d)m`, 'g');
+const CONTROLS = /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu;
+
+const NOTHING = 'prints nothing that others write';
+const REGISTRY = 'prints what registries answer, which is not planted here';
+const EMERGENCY = 'prints reasons of disarmed policies, which are not planted here';
+
+const CEL = (message: string, name = 'evil'): object => ({
+  apiVersion: 'policies.kubewarden.io/v1',
+  kind: 'ClusterAdmissionPolicy',
+  metadata: { name, annotations: { 'kubernetes.io/change-cause': HOSTILE } },
+  spec: {
+    module: 'builtin:cel',
+    mutating: false,
+    rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['DELETE'] }],
+    settings: { validations: [{ expression: 'false', message }] },
+  },
+});
+const NETWORK_POLICY = {
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'NetworkPolicy',
+  metadata: { name: HOSTILE, namespace: HOSTILE },
+  spec: { podSelector: {}, policyTypes: ['Egress'], egress: [{ ports: [{ port: 30_000, endPort: 32_000 }] }] },
+};
+const GOVERNANCE = {
+  apiVersion: 'policy.open-cluster-management.io/v1',
+  kind: 'Policy',
+  metadata: { name: 'evil', namespace: 'policies' },
+  spec: {
+    disabled: false,
+    remediationAction: 'inform',
+    dependencies: [
+      { apiVersion: 'policy.open-cluster-management.io/v1', kind: 'Policy', name: HOSTILE, compliance: 'Compliant' },
+    ],
+    'policy-templates': [
+      {
+        objectDefinition: {
+          apiVersion: 'policy.open-cluster-management.io/v1',
+          kind: 'ConfigurationPolicy',
+          metadata: { name: 'evil' },
+          spec: {
+            remediationAction: 'inform',
+            customMessage: { noncompliant: HOSTILE },
+            'object-templates': [
+              {
+                complianceType: 'musthave',
+                objectDefinition: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: HOSTILE } },
+              },
+            ],
+          },
+        },
+      },
+    ],
+  },
+};
+
+const folder = mkdtempSync(join(tmpdir(), 'portcullis-inert-'));
+after(() => rmSync(folder, { recursive: true }));
+
+function file(name: string, text: string | object): string {
+  const path = join(folder, name);
+  writeFileSync(path, typeof text === 'string' ? text : JSON.stringify(text));
+  return path;
+}
+
+mkdirSync(join(folder, 'evil\u001B[2J\u202E'));
+const FILES = {
+  policy: file('policy.json', CEL(HOSTILE)),
+  other: file('other.json', CEL(`other ${HOSTILE}`)),
+  wrong: file(HOSTILE, `# ${HOSTILE}\na: [evil "${HOSTILE}"`),
+  network: file('network.json', NETWORK_POLICY),
+  governance: file('governance.json', GOVERNANCE),
+  request: file('request.json', {
+    request: {
+      uid: 'a',
+      kind: { group: '', version: 'v1', kind: 'ConfigMap' },
+      resource: { group: '', version: 'v1', resource: 'configmaps' },
+      operation: 'DELETE',
+      name: HOSTILE,
+      namespace: 'default',
+      userInfo: { username: HOSTILE },
+      oldObject: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: HOSTILE, namespace: 'default' } },
+    },
+  }),
+  suite: file('evil\u001B[2J\u202E/portcullis-test.yml', {
+    policy: { manifests: ['../policy.json'] },
+    cases: [
+      {
+        name: HOSTILE,
+        operation: 'DELETE',
+        oldObject: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'default' } },
+        expect: { allowed: true, message: HOSTILE },
+      },
+    ],
+  }),
+};
+const formats = (args: readonly string[], ...outputs: readonly string[]): readonly (readonly string[])[] =>
+  outputs.map((output) => [...args, '-o', output]);
+
+/** What each command prints of others, besides its arguments. */
+const CASES: Readonly<Record<string, readonly (readonly string[])[] | string>> = {
+  start: NOTHING,
+  reset: NOTHING,
+  completion: NOTHING,
+  version: NOTHING,
+  'scaffold policy': NOTHING,
+  'scaffold manifest': [['scaffold', 'manifest', FILES.wrong]],
+  'scaffold request': [['scaffold', 'request', FILES.wrong]],
+  'scaffold vap': [['scaffold', 'vap', FILES.wrong]],
+  'scaffold artifacthub': NOTHING,
+  'scaffold verification-config': NOTHING,
+  run: [['run', FILES.policy, '-r', FILES.request]],
+  test: [...formats(['test', folder], 'table', 'json', 'yaml', 'junit', 'tap'), ['test', FILES.wrong]],
+  inspect: [['inspect', FILES.wrong]],
+  annotate: NOTHING,
+  bench: [['bench', FILES.policy, '-r', FILES.wrong]],
+  export: [
+    ['export', FILES.policy],
+    ['export', FILES.wrong],
+  ],
+  get: [
+    ['get', 'cap', 'evil', '-o', 'wide'],
+    ...formats(['get', 'events', '-A'], 'wide', 'yaml', 'json'),
+    ...formats(['get', 'cap', 'evil'], 'yaml', 'json'),
+  ],
+  describe: [
+    ['describe', 'cap', 'evil'],
+    ['describe', 'configmap', 'evil'],
+  ],
+  events: [['events', '-A']],
+  apply: [
+    ['apply', '-f', FILES.wrong],
+    ['apply', '-f', FILES.network],
+  ],
+  patch: [['patch', 'configmap', 'evil', '-p', JSON.stringify({ metadata: { name: HOSTILE } })]],
+  delete: [['delete', 'configmap', 'evil']],
+  wait: [['wait', 'configmap', 'evil', '--for', `jsonpath=.data.a=${HOSTILE}x`, '--timeout', '1s']],
+  'rollout history': [['rollout', 'history', 'cap/evil', '--revision', '1']],
+  'rollout status': [['rollout', 'status', 'cap/evil', '--timeout', '20s']],
+  'rollout diff': [['rollout', 'diff', 'cap/evil', '--from', '1', '--to', '2']],
+  'rollout undo': [['rollout', 'undo', 'cap/evil', '--dry-run']],
+  'rollout refresh': NOTHING,
+  'rollout pin': NOTHING,
+  'rollout unpin': NOTHING,
+  dryrun: [
+    ['dryrun', '-p', FILES.governance],
+    ['dryrun', '-p', FILES.wrong],
+  ],
+  'dryrun generate': NOTHING,
+  explain: [['explain', 'policy/evil', '-n', 'policies']],
+  'governance graph': formats(['governance', 'graph', '-f', FILES.governance], 'text', 'dot', 'mermaid'),
+  'governance rights': [['governance', 'rights', '-f', FILES.wrong]],
+  'netpol check': formats(
+    ['netpol', 'check', '-f', FILES.network, '--provider', 'cilium@1.15.4'],
+    'table',
+    'json',
+    'yaml',
+    'markdown',
+    'junit',
+    'sarif',
+    'github',
+  ),
+  'netpol explain': [['netpol', 'explain', '-f', FILES.network, '--provider', 'cilium@1.15.4']],
+  'netpol matrix': NOTHING,
+  'netpol what-if': [
+    ['netpol', 'what-if', '-f', FILES.network, '--provider', 'cilium@1.15.4', '--to', 'cilium@1.17.0'],
+  ],
+  pull: REGISTRY,
+  push: REGISTRY,
+  verify: REGISTRY,
+  digest: REGISTRY,
+  save: REGISTRY,
+  load: [['load', '--input', FILES.wrong]],
+  policies: NOTHING,
+  rm: NOTHING,
+  install: NOTHING,
+  'break-glass disarm': EMERGENCY,
+  'break-glass rearm': EMERGENCY,
+  'break-glass status': EMERGENCY,
+  doctor: NOTHING,
+  uninstall: NOTHING,
+  controller: NOTHING,
+  serve: NOTHING,
+};
+
+/** The commands that run something, with the words that call them. */
+async function commands(): Promise<readonly string[]> {
+  const names = Object.values(COMMAND_GROUPS).flatMap((group) => Object.keys(group));
+  const loaded = await Promise.all(names.map(loadCommand));
+  return loaded.flatMap((command) => {
+    const below = command.commands.map((one) => `${command.name()} ${one.name()}`);
+    return below.length === 0 || command.name() === 'dryrun' ? [command.name(), ...below] : below;
+  });
+}
+
+describe('what commands print of others', { skip: skipWithoutCluster(), concurrency: 2 }, () => {
+  let started: StartedPortcullis;
+  before(async () => {
+    started = await StartedPortcullis.start();
+    for (const [path, wanted] of [
+      [FILES.policy, '1'],
+      [FILES.other, '2'],
+    ] as const) {
+      await started.portcullis(['apply', '-f', path]);
+      await started.portcullis(['rollout', 'status', 'cap/evil', '--timeout', '20s']);
+      assert.match(
+        (await started.portcullis(['get', 'cap', 'evil', '-o', 'json'])).stdout,
+        new RegExp(`"number": ${wanted}\\b|Revision": ${wanted}\\b`),
+      );
+    }
+    await started.portcullis(
+      ['apply', '-f', '-'],
+      JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'policies' } }),
+    );
+    await started.portcullis(['apply', '-f', FILES.governance]);
+    await started.portcullis(
+      ['apply', '-f', '-'],
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'evil', namespace: 'default', annotations: { a: HOSTILE } },
+        data: { a: HOSTILE },
+      }),
+    );
+    await started.request('POST', '/api/v1/namespaces/default/events', {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: 'evil', namespace: 'default' },
+      involvedObject: { apiVersion: 'v1', kind: 'ConfigMap', name: 'evil', namespace: 'default' },
+      type: 'Warning',
+      reason: 'Evil',
+      message: HOSTILE,
+    });
+  });
+  after(() => started[Symbol.asyncDispose]());
+
+  /** Fails with what controls a terminal. */
+  async function printsInert(args: readonly string[]): Promise<string> {
+    const { stdout, stderr } = await started.portcullis(args, '', { NO_COLOR: '', FORCE_COLOR: '1' });
+    const text = stdout + stderr;
+    assert.ok(!text.includes('evil\u001B'), `${args.join(' ')} prints colours of others`);
+    assert.deepEqual(text.replaceAll(OWN_COLOURS, '').match(CONTROLS), null, JSON.stringify(text));
+    return text;
+  }
+
+  it('has a case for each command', async () => {
+    assert.deepEqual((await commands()).toSorted(), Object.keys(CASES).toSorted());
+  });
+
+  for (const [command, cases] of Object.entries(CASES)) {
+    it(`is inert in ${command}`, async () => {
+      await printsInert([...command.split(' '), HOSTILE]);
+      for (const args of typeof cases === 'string' ? [] : cases) {
+        assert.match(await printsInert(args), /evil/, args.join(' '));
+      }
+    });
+  }
+});
