@@ -214,6 +214,10 @@ function countCompareWork(frame: Frame, a: CelResult, b: CelResult): void {
       list.forEach((item) => frame.work((lengthOf(item) * rounds) / CHARACTERS_PER_WORK));
     }
   }
+  // Each comparison counts the keys of the map that is looked for.
+  if (isList(a) && isMap(b)) {
+    frame.work((a.length * mapSize(b)) / ELEMENTS_PER_WORK);
+  }
 }
 
 /** Nearly every function reads strings completely, and their code points are counted for the cost. */

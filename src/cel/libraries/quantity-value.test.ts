@@ -23,6 +23,13 @@ describe('quantities', () => {
     );
   });
 
+  test('are refused in time that their digits do not multiply', () => {
+    // Some minutes each by an expression that tries each split of the digits.
+    for (const text of [`${'1'.repeat(2_000_000)}x`, `${'0'.repeat(2_000_000)}x`, `1.${'1'.repeat(2_000_000)}\n`]) {
+      assert.ok(parseQuantity(text) instanceof EvaluationFailure);
+    }
+  });
+
   test('survive printing and parsing', () => {
     fc.assert(
       fc.property(amounts, (text) => {

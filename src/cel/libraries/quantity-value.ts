@@ -213,7 +213,8 @@ interface Unit {
 }
 
 function split(text: string): Parts | undefined {
-  const match = /^([+-]?)(0*)(\d*)(\.\d*)?([eEinumkKMGTP]*[-+]?\d*)$/.exec(text);
+  // No two of its repetitions match the same characters: a text that ends otherwise would be tried at each split of its digits.
+  const match = /^([+-]?)(0*)((?:[1-9]\d*)?)(\.\d*)?((?:[eEinumkKMGTP]+[-+]?\d*|[-+]\d*)?)$/.exec(text);
   if (match === null || text === '') {
     return undefined;
   }

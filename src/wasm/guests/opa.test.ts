@@ -164,6 +164,21 @@ describe('policies', () => {
     assert.deepEqual(evaluate('violation', { review }), [{ msg: 'container a has no limits' }]);
   });
 
+  test('use fuel for what a builtin reads and returns, also for one that charges nothing itself', () => {
+    const fuelOf = (operand: string, result: string): number => {
+      const bytes = readFileSync(join(FIXTURES, 'policies.wasm'));
+      const compiled = compileModule(bytes, { memoryLimitBytes: 256 * MIB, isolation: 'restore' });
+      const guest = new OpaGuest(compiled, new Map([...opaBuiltins, ['sprintf', () => result]]));
+      const input = { builtin: 'sprintf', operands: [operand, []] };
+      guest.evaluate(guest.entrypoints.get('policies/hostile') ?? -1, JSON.stringify(input), '{}', context());
+      return guest.fuelUsed;
+    };
+    const long = 'a'.repeat(100_000);
+    const least = fuelOf('a', 'a');
+    assert.ok(fuelOf('a', long) - least >= 20 * long.length);
+    assert.ok(fuelOf(long, 'a') - least >= 20 * long.length);
+  });
+
   test('an undefined entrypoint returns an empty result set', () => {
     const id = policies.entrypoints.get('policies/hostile') ?? -1;
     assert.equal(policies.evaluate(id, '{}', '{}', context()), '[]');
