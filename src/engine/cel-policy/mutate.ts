@@ -1,27 +1,15 @@
-import { createRequire } from 'node:module';
 import { CelDouble, CelUint, POLICY_COST_BUDGET } from '../../cel/index.ts';
 import type { CelValue } from '../../cel/index.ts';
 import type { PatchStep } from '../../resources/index.ts';
 import { EngineError } from '../errors.ts';
 import { MAX_NESTING } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
-import type * as applyMutationModule from './apply-mutation.ts';
+import { applyConfigurationMutation, applyJsonPatchMutation } from './apply-mutation.ts';
 import type { CompiledMutation, CompiledPolicy } from './compiled-policy.ts';
 import { ExpressionRun, OutOfBudget } from './expression-run.ts';
 import type { Activation } from './expression-run.ts';
 import { checkMatchConditions } from './match-conditions.ts';
 import { checkTypeNames, jsonOf, JsonPatchValue, MutationValueError, ObjectValue } from './mutation-structs.ts';
-
-const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-const require = createRequire(import.meta.url);
-
-let loaded: typeof applyMutationModule | undefined;
-
-/** Loaded on first use: most processes that evaluate policies never mutate. */
-function mutations(): typeof applyMutationModule {
-  loaded ??= require(`./apply-mutation.${extension}`) as typeof applyMutationModule;
-  return loaded;
-}
 
 /** Result of a mutating policy. */
 export interface MutationResult {
@@ -75,7 +63,7 @@ function patch(object: CelValue, value: CelValue): CelValue {
     throw new MutationValueError('type mismatch: JSONPatchType.expression should evaluate to array');
   }
   const steps = (value as readonly CelValue[]).map(stepOf);
-  return mutations().applyJsonPatchMutation(object, steps);
+  return applyJsonPatchMutation(object, steps);
 }
 
 function stepOf(value: CelValue): PatchStep {
@@ -112,7 +100,7 @@ function merge(object: CelValue, value: CelValue): CelValue {
   }
   checkTypeNames(value);
   // Numbers of CEL are objects; the merge treats them as leaves.
-  return mutations().applyConfigurationMutation(object as JsonObject, jsonOf(value) as JsonObject);
+  return applyConfigurationMutation(object as JsonObject, jsonOf(value) as JsonObject);
 }
 
 /**
