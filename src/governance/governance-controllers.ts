@@ -31,12 +31,12 @@ import {
   withWriteBackoff,
 } from '../runtime/index.ts';
 import { GovernanceReviews } from './admission/governance-reviews.ts';
-import { CertificateReconciler, isSelectionChange } from './certificates/certificate-reconciler.ts';
+import { CertificateReconciler, isSelectionChange } from './enforcement/certificate-reconciler.ts';
 import { ClusterNamespace, NAMESPACES } from './cluster-namespace.ts';
 import { objectId, readDependencies, requirementOf } from './dependencies/index.ts';
 import { DependencyGraphs, policySetKeys } from './dependency-graphs.ts';
 import { ConfigurationReconciler } from './enforcement/configuration-reconciler.ts';
-import { EvaluationShare } from './evaluation-share.ts';
+import { EvaluationLanes } from './evaluation/evaluation-lanes.ts';
 import type { GovernanceSettings } from './governance-settings.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS, KindMappings, withoutSchemas } from './objects/kind-mappings.ts';
 import { MissingKinds } from './objects/missing-kinds.ts';
@@ -98,7 +98,7 @@ export class GovernanceControllers implements Runnable {
     sync: new MissingKinds(),
     configuration: new MissingKinds(),
   };
-  readonly #share = new EvaluationShare();
+  readonly #evaluations: EvaluationLanes;
   readonly #isReady = Promise.withResolvers<void>();
 
   constructor(options: GovernanceOptions) {
@@ -117,6 +117,7 @@ export class GovernanceControllers implements Runnable {
       caches.cache<KubernetesObject>(kind, { namespace }),
     );
     const definitions = caches.cache(CUSTOM_RESOURCE_DEFINITIONS, { transform: withoutSchemas });
+    this.#evaluations = new EvaluationLanes(log);
     this.#watched = new WatchedKinds({ cluster: governed, log });
     this.#mappings = new KindMappings(options.cluster.discovery, definitions);
     const sources = { settings, policies: this.#policies, policySets: this.#policySets };
@@ -148,7 +149,7 @@ export class GovernanceControllers implements Runnable {
 
   /** Whether all queues are empty. Changes that the caches do not show yet may add work. */
   get isIdle(): boolean {
-    return this.#controllers.every(({ isIdle }) => isIdle);
+    return this.#evaluations.isIdle && this.#controllers.every(({ isIdle }) => isIdle);
   }
 
   get #controllers(): readonly Controller[] {
@@ -164,7 +165,7 @@ export class GovernanceControllers implements Runnable {
       this.#graphs.subscribe(() => this.#graphChanged()),
     ];
     const controllers = this.#controllers;
-    const running = [this.#watched, ...controllers].map((one) => one.start(signal));
+    const running = [this.#watched, this.#evaluations, ...controllers].map((one) => one.start(signal));
     try {
       await Promise.race([aborted(signal), Promise.all(controllers.map(({ ready }) => ready)), ...running]);
       this.#isReady.resolve();
@@ -202,7 +203,8 @@ export class GovernanceControllers implements Runnable {
         mappings: this.#mappings,
         reader: this.#watched.reader((key) => this.#propagation.enqueue(key)),
         missing: this.#missing.propagation,
-        share: this.#share,
+        evaluations: this.#evaluations,
+        wake: (key) => this.#propagation.enqueue(key),
       }),
       events,
     });
@@ -312,7 +314,9 @@ export class GovernanceControllers implements Runnable {
       reader: this.#watched.reader((key) => this.#configuration.enqueue(key)),
       missing: this.#missing.configuration,
       namespaces,
-      share: this.#share,
+      evaluations: this.#evaluations,
+      ownerOf,
+      wake: (key) => this.#configuration.enqueue(key),
       isRemoved: () =>
         [namespaces.get({ name: namespace }), ...OWN_DEFINITIONS.map((name) => definitions.get({ name }))].some(
           (object) => object?.metadata.deletionTimestamp !== undefined,
@@ -347,8 +351,16 @@ export class GovernanceControllers implements Runnable {
     const policies = caches.cache(CERTIFICATE_POLICIES, { namespace: settings.clusterName });
     const namespaces = caches.cache(NAMESPACES);
     const reader = this.#watched.reader((key) => this.#certificates.enqueue(key));
-    const share = this.#share;
-    const reconciler = new CertificateReconciler({ cluster, policies, namespaces, reader, share, events });
+    const reconciler = new CertificateReconciler({
+      cluster,
+      policies,
+      namespaces,
+      reader,
+      evaluations: this.#evaluations,
+      ownerOf,
+      wake: (key) => this.#certificates.enqueue(key),
+      events,
+    });
     return this.#controller('governance-certificates', {
       reconcile: (key, signal, attempt) => reconciler.reconcile(key, signal, attempt),
       watches: [
@@ -404,6 +416,12 @@ function lacksObjectIn({ status }: ConfigurationPolicy, namespace = ''): boolean
 function rootKeys({ metadata }: Policy): readonly ObjectKey[] {
   const root = rootOf(metadata.name ?? '');
   return root === undefined ? [] : [root];
+}
+
+/** Whose policy it is: the namespace of the Policy whose template it is. Others, which administrators apply, are on their own. */
+function ownerOf(policy: KubernetesObject): string {
+  const [copy] = ownerKeys(policy);
+  return rootOf(copy?.name ?? '')?.namespace ?? keyText(keyOf(policy));
 }
 
 function ownerKeys({ metadata }: KubernetesObject): readonly ObjectKey[] {

@@ -36,6 +36,8 @@ export const POLICY_REASONS = {
   suspended: 'Suspended',
   /** The governance account cannot read some objects. */
   unreadable: 'ObjectsUnreadable',
+  /** The evaluation was ended, because it takes too much time or memory. It is tried again, with growing delays. */
+  ended: 'EvaluationEnded',
   /** Templates look up too many kinds, one after the other. */
   tooManyKinds: 'TooManyKinds',
   /** Another policy alternately changes the same objects. */

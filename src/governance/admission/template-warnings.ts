@@ -8,7 +8,7 @@ import {
   own,
   textOf,
 } from '../../resources/index.ts';
-import { hubTemplateRefusal } from '../propagation/hub-templates.ts';
+import { hubTemplateRefusal } from '../evaluation/hub-templates-evaluation.ts';
 import { hasHubTemplates, TemplateChecks } from '../templates/index.ts';
 import { unsupportedKind } from '../unsupported-kinds.ts';
 import { templatesOf } from './policy-rules.ts';

@@ -1,18 +1,13 @@
 // The compliance of the certificates in Secrets with a CertificatePolicy. Pure.
 import { compareStrings, formatDuration } from '../../go/index.ts';
-import {
-  type KubernetesObject,
-  type NamespaceCertificates,
-  type NonCompliantCertificate,
-  timeText,
-} from '../../resources/index.ts';
+import { type NamespaceCertificates, type NonCompliantCertificate, timeText } from '../../resources/index.ts';
 import {
   certificateRequirements,
   type CertificateRequirements,
   type CertificateSpec,
 } from './certificate-requirements.ts';
 import { complianceMessage } from './compliance-message.ts';
-import { type SecretCertificate, secretCertificates, type SecretCertificates } from './secret-certificates.ts';
+import type { SecretCertificate } from './secret-certificates.ts';
 import { type NamespaceSecrets, type Violation, violationsIn } from './violations.ts';
 
 /** Length of all lists in the status together: a third of the largest object of a cluster. Characters. */
@@ -29,8 +24,6 @@ export interface CertificateEvaluation {
   readonly compliancyDetails: CompliancyDetails;
   /** When the evaluation changes without a change of an object: milliseconds since 1970. */
   readonly nextChange: number | undefined;
-  /** Whether matching names took too long. */
-  readonly isExceeded: boolean;
 }
 
 /**
@@ -39,14 +32,12 @@ export interface CertificateEvaluation {
  * @param before the details in the status, whose `expiry` stays: it would change with every evaluation. It is the time
  *   that remained when the certificate was first listed
  * @param now milliseconds since 1970
- * @param read reads the certificates of a Secret
  */
 export function evaluateCertificates(
   spec: CertificateSpec,
   selected: readonly NamespaceSecrets[],
   now: number,
   before: CompliancyDetails = {},
-  read: (secret: KubernetesObject) => SecretCertificates | undefined = secretCertificates,
 ): CertificateEvaluation {
   const requirements = certificateRequirements(spec);
   const changes: number[] = [];
@@ -54,7 +45,7 @@ export function evaluateCertificates(
     .toSorted((left, right) => compareStrings(left.namespace, right.namespace))
     .map((each) => ({
       namespace: each.namespace,
-      violations: violationsIn(each, spec, requirements, now, changes, read),
+      violations: violationsIn(each, spec, requirements, now, changes),
     }));
   const violations = namespaces.flatMap((each) => each.violations);
   const isCompliant = violations.length + requirements.problems.length === 0;
@@ -62,7 +53,6 @@ export function evaluateCertificates(
     compliant: isCompliant ? 'Compliant' : 'NonCompliant',
     message: complianceMessage(violations, requirements, selected.length > 0),
     compliancyDetails: detailsOf(namespaces, requirements, now, before),
-    isExceeded: requirements.names.isExhausted,
     nextChange: changes.length === 0 ? undefined : changes.reduce((first, change) => Math.min(first, change)),
   };
 }

@@ -20,11 +20,6 @@ export class NamePatterns {
     this.#disallowed = disallowed;
   }
 
-  /** Whether a name was not matched, because it would take too long. */
-  get isExhausted(): boolean {
-    return this.#left < 0;
-  }
-
   /** Whether a pattern forbids a name; undefined when matching would take too long. */
   forbid(names: readonly string[]): boolean | undefined {
     for (const name of names) {

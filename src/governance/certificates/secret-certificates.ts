@@ -30,29 +30,41 @@ export interface SecretCertificates {
   readonly problems: readonly string[];
 }
 
+/** A Secret without its values: what evaluation needs to know of it. */
+export interface CertificateSecret {
+  readonly labels: Labels;
+  /** Undefined for a Secret that is not about certificates. */
+  readonly found?: SecretCertificates;
+}
+
 /** The certificates of Secrets, each Secret read once: a cluster's cache has a new object after each change. */
 export class KnownCertificates {
-  readonly #known = new WeakMap<KubernetesObject, { readonly certificates: SecretCertificates | undefined }>();
+  readonly #known = new WeakMap<KubernetesObject, CertificateSecret>();
 
-  /** The certificates of a Secret, as {@link secretCertificates}. */
-  of(secret: KubernetesObject): SecretCertificates | undefined {
-    const known = this.#known.get(secret) ?? { certificates: secretCertificates(secret) };
+  /** What evaluation needs to know of a Secret. */
+  in(secret: KubernetesObject): CertificateSecret {
+    const known = this.#known.get(secret) ?? certificateSecret(secret);
     this.#known.set(secret, known);
-    return known.certificates;
+    return known;
   }
 }
 
 /** Whether a Secret has all labels. */
-export function hasLabels({ metadata }: KubernetesObject, selector: Labels): boolean {
-  const labels = metadata.labels ?? {};
+export function hasLabels({ labels }: Pick<CertificateSecret, 'labels'>, selector: Labels): boolean {
   return Object.entries(selector).every(([name, value]) => Object.hasOwn(labels, name) && labels[name] === value);
+}
+
+/** A Secret without its values. */
+export function certificateSecret(secret: KubernetesObject): CertificateSecret {
+  const found = secretCertificates(secret);
+  return { labels: secret.metadata.labels ?? {}, ...(found === undefined ? {} : { found }) };
 }
 
 /**
  * The certificates of a Secret, all of its chain. Undefined for a Secret that is not about certificates: without a key
  * `tls.crt`, or with an empty one, as while a certificate is being issued. A key that a label names must contain one.
  */
-export function secretCertificates(secret: KubernetesObject): SecretCertificates | undefined {
+function secretCertificates(secret: KubernetesObject): SecretCertificates | undefined {
   const label = labelOf(secret, KEY_LABEL);
   const key = label || DEFAULT_KEY;
   const encoded = valueAt(secret, 'data', key);

@@ -1,14 +1,8 @@
 import { compareStrings } from '../../go/index.ts';
-import type { KubernetesObject } from '../../resources/index.ts';
 import { shortened } from '../../values/index.ts';
 import type { CertificateRequirements, CertificateSpec } from './certificate-requirements.ts';
 import { type CertificateVerdict, isNonCompliant, judgeCertificate } from './judge-certificate.ts';
-import {
-  hasLabels,
-  type SecretCertificate,
-  type SecretCertificates,
-  secretCertificates,
-} from './secret-certificates.ts';
+import { type CertificateSecret, hasLabels, type SecretCertificate } from './secret-certificates.ts';
 
 /** Length of the reason why a certificate cannot be read. Characters. */
 const MAX_PROBLEM_LENGTH = 200;
@@ -18,7 +12,7 @@ const PATTERNS_TOO_SLOW = 'the patterns for its names take too long: use shorter
 /** The Secrets of a namespace that the policy selects. */
 export interface NamespaceSecrets {
   readonly namespace: string;
-  readonly secrets: readonly KubernetesObject[];
+  readonly secrets: readonly CertificateSecret[];
 }
 
 /** A certificate that is not compliant, or a Secret that cannot be read. */
@@ -39,12 +33,10 @@ export function violationsIn(
   requirements: CertificateRequirements,
   now: number,
   changes: number[],
-  read: (secret: KubernetesObject) => SecretCertificates | undefined = secretCertificates,
 ): readonly Violation[] {
   const violations = secrets
     .filter((secret) => hasLabels(secret, labelSelector))
-    .flatMap((object): readonly Violation[] => {
-      const found = read(object);
+    .flatMap(({ found }): readonly Violation[] => {
       if (found === undefined) {
         return [];
       }

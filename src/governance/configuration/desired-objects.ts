@@ -18,10 +18,6 @@ const MAX_DESIRED_OBJECTS = 10_000;
 /** Maximum number of objects of one policy: each has a plan of some kilobytes, and its status lists some thousands. */
 export const MAX_POLICY_OBJECTS = 20_000;
 
-/** The message for templates that are not evaluated any more. */
-export const EVALUATION_TOO_LONG =
-  'the policy takes too long to evaluate: split it, or let its selectors match fewer objects';
-
 /** What a definition may refer to while its functions are resolved. */
 export interface DefinitionContext {
   /** Empty for cluster-scoped objects. */
@@ -59,8 +55,6 @@ export interface ObjectScope {
   readonly isSensitive?: boolean;
   /** Absent: definitions have no template functions. */
   readonly resolve?: DefinitionResolver;
-  /** Whether the evaluation has used up its time. Default: never. */
-  readonly isOverdue?: () => boolean;
 }
 
 /** One object as it should be, or with the name empty any object of the namespace. */
@@ -145,9 +139,6 @@ class TemplateObjects {
     const objects: DesiredObject[] = [];
     let isSkipped = false;
     for (const { namespace, name } of this.#places(resource)) {
-      if (this.#scope.isOverdue?.() === true) {
-        throw failure(REASONS.templateFailed, EVALUATION_TOO_LONG);
-      }
       const object = this.#resolve(resource, namespace, name);
       isSkipped ||= object === undefined;
       objects.push(...(object === undefined ? [] : [object]));
@@ -265,7 +256,7 @@ class TemplateObjects {
 
   #selected(resource: ResourceType, namespace: string, selector: Selector): readonly string[] {
     try {
-      return this.#source.list(resource, namespace, selector).map(({ metadata }) => metadata.name ?? '');
+      return this.#source.names(resource, namespace, selector);
     } catch (error) {
       if (error instanceof ObjectReadError) {
         const what = `Error listing resources with provided objectSelector in the object-template at index [${this.#index}]`;

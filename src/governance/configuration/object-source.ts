@@ -9,6 +9,8 @@ export interface ObjectSource {
   get(type: ResourceType, namespace: string, name: string): KubernetesObject | undefined;
   /** The objects of a namespace; for a cluster-scoped kind the namespace is empty. */
   list(type: ResourceType, namespace: string, selector: Selector): readonly KubernetesObject[];
+  /** The names of the same objects. */
+  names(type: ResourceType, namespace: string, selector: Selector): readonly string[];
   namespaces(): readonly KubernetesObject[];
 }
 

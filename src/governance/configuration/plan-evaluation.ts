@@ -4,14 +4,7 @@ import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
 import { own } from '../../values/index.ts';
 import type { ObjectResult } from './compliance-message.ts';
 import { REASONS } from './compliance-reasons.ts';
-import {
-  desiredObjects,
-  EVALUATION_TOO_LONG,
-  isNarrowed,
-  MAX_POLICY_OBJECTS,
-  REDACTED_REASON,
-  templateResult,
-} from './desired-objects.ts';
+import { desiredObjects, isNarrowed, MAX_POLICY_OBJECTS, REDACTED_REASON, templateResult } from './desired-objects.ts';
 import type { DesiredObject, ObjectDefinition, ObjectScope } from './desired-objects.ts';
 import { compareObject } from './object-comparison.ts';
 import type { ComparisonOptions } from './object-comparison.ts';
@@ -61,9 +54,6 @@ function planTemplate(
   source: ObjectSource,
   mostObjects: number,
 ): TemplatePlan {
-  if (policy.isOverdue?.() === true) {
-    return failedTemplate(index, REASONS.templateFailed, EVALUATION_TOO_LONG);
-  }
   const desired = desiredObjects(template, index, policy, source);
   if (desired.type === 'result') {
     return { index, resource: desired.resource, objects: [], result: desired.result };
@@ -73,13 +63,9 @@ function planTemplate(
     const message = `expected the policy to have at most ${MAX_POLICY_OBJECTS} objects, got more: split it`;
     return failedTemplate(index, REASONS.objectSelector, message);
   }
-  const plans: ObjectPlan[] = [];
-  for (const object of objects) {
-    if (policy.isOverdue?.() === true) {
-      return failedTemplate(index, REASONS.templateFailed, EVALUATION_TOO_LONG);
-    }
-    plans.push(new ObjectPlanner(template, index, type, object, settingsOf(policy, template, object), source).plan());
-  }
+  const plans = objects.map((object) =>
+    new ObjectPlanner(template, index, type, object, settingsOf(policy, template, object), source).plan(),
+  );
   return { index, resource: type.resource, objects: meantObjects(plans) };
 }
 
@@ -94,7 +80,12 @@ function failedTemplate(index: number, reason: string, message: string): Templat
 }
 
 /** The results to report first, or last, of all objects of a template. */
-export function templateHistories({ objects, result }: TemplatePlan): readonly (readonly ObjectResult[])[] {
+export function templateHistories({
+  objects,
+  result,
+}: Pick<TemplatePlan, 'result'> & {
+  readonly objects: readonly Pick<ObjectPlan, 'history'>[];
+}): readonly (readonly ObjectResult[])[] {
   return result === undefined ? objects.map(({ history }) => history) : [[result]];
 }
 

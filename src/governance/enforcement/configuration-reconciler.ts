@@ -4,6 +4,7 @@ import {
   CONFIGURATION_POLICIES,
   type ConfigurationPolicy,
   findCondition,
+  keyOf,
   keyText,
   type KubernetesObject,
   type ObjectKey,
@@ -25,15 +26,18 @@ import {
 } from '../../runtime/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { listed } from '../../values/index.ts';
+import { objectDiff, objectEntry, type ObjectPlan, relatedKey, type TemplatePlan } from '../configuration/index.ts';
 import {
-  objectDiff,
-  objectEntry,
-  type ObjectPlan,
-  planEvaluation,
-  relatedKey,
-  type TemplatePlan,
-} from '../configuration/index.ts';
-import type { EvaluationShare } from '../evaluation-share.ts';
+  type ConfigurationStatus,
+  type CustomMessage,
+  evaluatedStatus,
+  type Evaluation,
+  reportOf,
+  unevaluatedStatus,
+} from '../evaluation/configuration-status.ts';
+import type { PlannedEvaluation } from '../evaluation/evaluation-jobs.ts';
+import type { EvaluatedSpec, EvaluationLanes, RunJob } from '../evaluation/evaluation-lanes.ts';
+import { EvaluationObjects } from '../evaluation/evaluation-objects.ts';
 import type { KindMappings } from '../objects/kind-mappings.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
 import type { ObjectReader, ObjectSelection } from '../objects/watched-kinds.ts';
@@ -41,26 +45,20 @@ import { OwnObjects } from '../own-objects.ts';
 import { POLICY_REASONS } from '../policy-reasons.ts';
 import { prunedText } from '../pruned-text.ts';
 import { SUSPENDED_ANNOTATION } from '../template-sync/template-object.ts';
-import {
-  type ConfigurationStatus,
-  evaluatedStatus,
-  type Evaluation,
-  unevaluatedStatus,
-} from './configuration-status.ts';
+import { foreseenObjects } from '../evaluation/resolved-policy.ts';
 import { ContestedObjects } from './contested-objects.ts';
 import { withCreatedObjects } from './created-objects.ts';
-import { EvaluationObjects } from './evaluation-objects.ts';
-import { EvaluationSchedule, intervalOf } from './evaluation-schedule.ts';
-import type { EvaluationTime } from '../evaluation-time.ts';
+import { type Due, EvaluationSchedule, intervalOf } from './evaluation-schedule.ts';
 import { ObjectCreations } from './object-creations.ts';
 import { KnownDryRuns, ObjectWriter } from './object-writer.ts';
 import { droppedObjects, mayPrune, pruneFailureText, Pruning, prunes } from './pruning.ts';
-import { resolvedPolicy } from './resolved-policy.ts';
 
 /** Delay before a retry of a deletion that was refused, or that a finalizer delays. Milliseconds. */
 const PRUNE_RETRY_MS = 10_000;
 /** Time for the last write of an evaluation that ends early: below the time that a shutdown has. Milliseconds. */
 const RECORD_MS = 2_000;
+/** Objects and templates whose status is computed here, in a few milliseconds; a thread computes that of more. */
+const MAX_REPORTED_HERE = 500;
 /** Objects that a message lists. */
 const MAX_LISTED = 5;
 
@@ -74,7 +72,10 @@ export interface ConfigurationOptions {
   readonly missing: MissingKinds;
   readonly namespaces: Pick<ObjectCache, 'list'>;
   /** Of all policies that are evaluated in this process. */
-  readonly share: EvaluationShare;
+  readonly evaluations: EvaluationLanes;
+  readonly ownerOf: (policy: ConfigurationPolicy) => string;
+  /** Enqueues a policy. */
+  readonly wake: (key: ObjectKey) => void;
   /** Whether the namespace of the cluster, or the kind, is being deleted: policies are then deleted without pruning. */
   readonly isRemoved: () => boolean;
   readonly events: EventSink;
@@ -126,7 +127,7 @@ export class ConfigurationReconciler {
 
   #forget({ key, policy }: Subject): LastStep | void {
     if (policy === undefined) {
-      this.#read(key, [], []);
+      this.#release(key);
       this.#schedule.forget(key, Date.now());
       this.#dryRuns.delete(keyText(key));
       return { isLast: true };
@@ -139,7 +140,7 @@ export class ConfigurationReconciler {
     if (policy?.metadata.deletionTimestamp === undefined) {
       return;
     }
-    this.#read(key, [], []);
+    this.#release(key);
     if (policy.metadata.finalizers?.includes(PRUNE_FINALIZER) === true) {
       if (!this.#options.isRemoved()) {
         const related = (policy.status?.relatedObjects ?? []).filter((object) => mayPrune(policy, object));
@@ -154,7 +155,7 @@ export class ConfigurationReconciler {
     const { key, policy } = subject;
     const reason = policy?.metadata.annotations?.[SUSPENDED_ANNOTATION];
     if (policy !== undefined && reason !== undefined) {
-      this.#read(key, [], []);
+      this.#release(key);
       const readiness = { state: 'reconciling', reason: POLICY_REASONS.suspended, message: reason } as const;
       subject.status = unevaluatedStatus(policy, 'Pending', readiness, Date.now());
       return { isLast: true };
@@ -175,44 +176,95 @@ export class ConfigurationReconciler {
     if (policy === undefined) {
       return {};
     }
-    const spec = { kind: CONFIGURATION_POLICIES.kind, key, generation: policy.metadata.generation };
-    const waitMs = this.#options.share.waitMs(spec, Date.now());
-    if (waitMs > 0) {
-      return { requeueAfterMs: waitMs };
-    }
-    const due = this.#schedule.take(key, policy, Date.now());
+    const { evaluations, wake } = this.#options;
+    const spec = this.#specOf(policy);
+    const due = evaluations.isPending(spec) ? DUE : this.#schedule.take(key, policy, Date.now());
     if (!due.isDue) {
       return due.afterMs === undefined ? {} : { requeueAfterMs: due.afterMs };
     }
-    return await this.#options.share.evaluate(spec, (time) => this.#evaluateNow(subject, policy, time, signal));
+    const work = {
+      run: async (run: RunJob, limit: AbortSignal) => await this.#plan(policy, run, limit),
+      wake: () => wake(key),
+    };
+    const evaluated = await evaluations.evaluate(spec, work, signal);
+    switch (evaluated.state) {
+      case 'later':
+        return evaluated.afterMs === undefined ? {} : { requeueAfterMs: evaluated.afterMs };
+      case 'ended':
+        return this.#endedEvaluation(subject, policy, evaluated.reason, evaluated.retryAfterMs);
+      case 'done':
+        return await this.#carryOut(subject, policy, evaluated.result, signal);
+      default:
+        return evaluated satisfies never;
+    }
   }
 
-  async #evaluateNow(
+  #specOf(policy: ConfigurationPolicy): EvaluatedSpec {
+    const { generation } = policy.metadata;
+    return { kind: CONFIGURATION_POLICIES.kind, key: keyOf(policy), generation, owner: this.#options.ownerOf(policy) };
+  }
+
+  async #plan(policy: ConfigurationPolicy, run: RunJob, signal: AbortSignal): Promise<Planned> {
+    const { mappings, reader, missing, namespaces, fullDiffs: hasFullDiffs = false } = this.#options;
+    const key = keyOf(policy);
+    const objects = new EvaluationObjects({
+      key,
+      mappings,
+      reader,
+      missing,
+      namespaces: () => namespaces.list(),
+      foreseen: foreseenObjects(policy),
+    });
+    const planned = await objects.evaluate(() => run('plan', { policy, hasFullDiffs }, objects), signal);
+    return { evaluation: withLive(planned, objects), objects };
+  }
+
+  /** The policy is not compliant, because nothing shows that it is. */
+  #endedEvaluation(
     subject: Subject,
     policy: ConfigurationPolicy,
-    time: EvaluationTime,
+    reason: string,
+    retryAfterMs: number,
+  ): ReconcileResult {
+    const readiness = { state: 'reconciling', reason: POLICY_REASONS.ended, message: reason } as const;
+    const ended = this.#withRecorded(subject.key, policy);
+    subject.status = evaluatedStatus(ended, { failure: reason }, readiness, Date.now(), WITHOUT_MESSAGE);
+    subject.isEvaluated = true;
+    return { requeueAfterMs: retryAfterMs };
+  }
+
+  async #carryOut(
+    subject: Subject,
+    policy: ConfigurationPolicy,
+    { evaluation: planned, objects }: Planned,
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
     const { key } = subject;
-    const { mappings, reader, namespaces, fullDiffs = false } = this.#options;
-    const objects = new EvaluationObjects({ mappings, reader, namespaces: () => namespaces.list() });
-    const evaluate = (): Evaluation => {
-      const resolved = resolvedPolicy(policy, objects, time);
-      return 'failure' in resolved
-        ? resolved
-        : { plans: planEvaluation({ ...resolved.policy, hasFullDiffs: fullDiffs }, objects) };
-    };
-    const planned = await objects.evaluate(() => time.round(evaluate), signal);
-    // Before anything is awaited, so that no change is missed.
-    this.#read(key, objects.selections, objects.missingGroups);
     const enforced = await this.#enforce(key, policy, planned, signal);
     const { evaluation, retryAfterMs } = enforced;
     const recorded = this.#withRecorded(key, policy);
-    const status = time.round(() => evaluatedStatus(recorded, evaluation, readinessOf(objects, enforced), Date.now()));
+    const status = await this.#statusOf(recorded, evaluation, readinessOf(objects, enforced));
     await this.#pruneDropped(subject, policy, status, objects.selections, signal);
     subject.status = status;
     subject.isEvaluated = true;
     return this.#next(key, policy, status, retryAfterMs, objects);
+  }
+
+  /** The status, with the custom message if its templates can be resolved. */
+  async #statusOf(
+    policy: ConfigurationPolicy,
+    evaluation: Evaluation,
+    readiness: Readiness,
+  ): Promise<ConfigurationStatus> {
+    const now = Date.now();
+    if (policy.spec.customMessage === undefined && countOf(evaluation) <= MAX_REPORTED_HERE) {
+      return evaluatedStatus(policy, evaluation, readiness, now);
+    }
+    const input = { policy, evaluation: reportOf(evaluation), readiness, now };
+    return (
+      (await this.#options.evaluations.quick(this.#specOf(policy), 'status', input)) ??
+      evaluatedStatus(policy, evaluation, readiness, now, WITHOUT_MESSAGE)
+    );
   }
 
   async #enforce(
@@ -371,6 +423,12 @@ export class ConfigurationReconciler {
     return waits.length === 0 ? {} : { requeueAfterMs: Math.min(...waits) };
   }
 
+  /** Ends what is done for a policy that is not evaluated. */
+  #release(key: ObjectKey): void {
+    this.#read(key, [], []);
+    this.#options.evaluations.forget({ kind: CONFIGURATION_POLICIES.kind, key });
+  }
+
   #read(key: ObjectKey, selections: EvaluationObjects['selections'], missing: Iterable<string>): void {
     this.#options.reader.use(key, selections);
     this.#options.missing.set(key, missing);
@@ -415,6 +473,38 @@ export class ConfigurationReconciler {
     return {};
   }
 }
+
+const DUE: Due = { isDue: true };
+
+const WITHOUT_MESSAGE: CustomMessage = () => ({ failure: 'it takes too long' });
+
+interface Planned {
+  readonly evaluation: Evaluation;
+  readonly objects: EvaluationObjects;
+}
+
+function countOf(evaluation: Evaluation): number {
+  return 'failure' in evaluation ? 0 : evaluation.plans.reduce((sum, { objects }) => sum + 1 + objects.length, 0);
+}
+
+/** The plans with the live objects, which never left this thread. */
+function withLive(planned: PlannedEvaluation, objects: EvaluationObjects): Evaluation {
+  if ('failure' in planned) {
+    return planned;
+  }
+  const live = ({ type, namespace, name }: ObjectKeyOfPlan): Pick<ObjectPlan, 'live'> => {
+    const object = objects.given(type, namespace, name);
+    return object === undefined ? {} : { live: object };
+  };
+  return {
+    plans: planned.plans.map((plan) => ({
+      ...plan,
+      objects: plan.objects.map(({ isLive, ...object }) => (isLive ? { ...object, ...live(object) } : object)),
+    })),
+  };
+}
+
+type ObjectKeyOfPlan = Pick<ObjectPlan, 'type' | 'namespace' | 'name'>;
 
 interface Enforced {
   readonly evaluation: Evaluation;

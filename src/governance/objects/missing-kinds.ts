@@ -16,6 +16,11 @@ export class MissingKinds {
     }
   }
 
+  /** Records another group. */
+  add(key: ObjectKey, group: string): void {
+    this.set(key, [...(this.#groups.get(keyText(key))?.groups ?? []), group]);
+  }
+
   /** Calls `enqueue` after changes of definitions. @returns a function that unsubscribes */
   follow(
     definitions: Pick<ObjectView<CustomResourceDefinition>, 'subscribe'>,

@@ -39,6 +39,8 @@ export interface ObjectReader {
   open(type: ResourceType, signal: AbortSignal): Promise<KindObjects>;
   /** Replaces the objects whose changes enqueue the key. */
   use(key: ObjectKey, selections: readonly ObjectSelection[]): void;
+  /** Adds objects to those whose changes enqueue the key. */
+  add(key: ObjectKey, selection: ObjectSelection): void;
 }
 
 export interface WatchedKindsOptions {
@@ -98,6 +100,12 @@ export class WatchedKinds implements Runnable {
         } else {
           used.set(text, [...byKind.keys()]);
         }
+      },
+      add: (key, selection) => {
+        const kind = this.#kind(selection.type);
+        kind.add({ key, enqueue }, selection);
+        const text = keyText(key);
+        used.set(text, [...new Set([...(used.get(text) ?? []), kind])]);
       },
     };
   }
@@ -190,6 +198,11 @@ class WatchedKind {
     this.#readers.set(user, selections);
   }
 
+  add(user: User, selection: ObjectSelection): void {
+    this.#cancelClose();
+    this.#readers.add(user, selection);
+  }
+
   release(user: User): void {
     this.#readers.delete(user);
     if (this.#readers.isEmpty && isUnreadable(this.#failure)) {
@@ -242,7 +255,7 @@ class WatchedKind {
 
 /** Users by what they read, so that a change finds its readers without a search. */
 class SelectionIndex {
-  readonly #selections = new Map<string, { readonly user: User; readonly texts: readonly string[] }>();
+  readonly #selections = new Map<string, { readonly user: User; readonly texts: Set<string> }>();
   /** By `namespace/name`, `namespace/`, `/name`, or `/` for all. */
   readonly #users = new Map<string, Set<User>>();
   /** A user is the same for the same controller and key. */
@@ -254,12 +267,20 @@ class SelectionIndex {
 
   set(user: User, selections: readonly ObjectSelection[]): void {
     this.delete(user);
-    const texts = [...new Set(selections.map(({ namespace = '', name = '' }) => `${namespace}/${name}`))];
-    this.#selections.set(this.#idOf(user), { user, texts });
-    for (const text of texts) {
-      const users = this.#users.get(text) ?? new Set();
-      users.add(user);
-      this.#users.set(text, users);
+    this.#selections.set(this.#idOf(user), { user, texts: new Set() });
+    for (const selection of selections) {
+      this.add(user, selection);
+    }
+  }
+
+  add(user: User, { namespace = '', name = '' }: ObjectSelection): void {
+    const id = this.#idOf(user);
+    const known = this.#selections.get(id) ?? { user, texts: new Set() };
+    this.#selections.set(id, known);
+    const text = `${namespace}/${name}`;
+    if (!known.texts.has(text)) {
+      known.texts.add(text);
+      this.#users.set(text, (this.#users.get(text) ?? new Set()).add(known.user));
     }
   }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
+import { createLog } from '../../log/index.ts';
 import { ApiError } from '../../cluster/index.ts';
 import {
   isJsonObject,
@@ -11,11 +12,12 @@ import {
   type Policy,
   type ResourceType,
 } from '../../resources/index.ts';
-import { EvaluationShare } from '../evaluation-share.ts';
+import { EvaluationLanes } from '../evaluation/evaluation-lanes.ts';
 import { KindMappings } from '../objects/kind-mappings.ts';
 import { MissingKinds } from '../objects/missing-kinds.ts';
 import type { KindObjects, ObjectSelection } from '../objects/watched-kinds.ts';
 import { hubTemplateErrorOf, HubTemplates, type Postponed, type ResolvedCopy } from './hub-templates.ts';
+import { until } from '../testing/until.ts';
 import { replicatedPolicy } from './replicated-policy.ts';
 
 const GROUP = 'policy.open-cluster-management.io';
@@ -45,10 +47,18 @@ const OBJECTS = [
   object('cluster.open-cluster-management.io/v1', 'ManagedCluster', { name: 'east', labels: { zone: 'z1' } }),
 ];
 
+const stop = new AbortController();
+const evaluations = new EvaluationLanes(createLog({ level: 'silent' }), { ordinaryMs: 300, slowMs: 20_000 });
+const running = evaluations.start(stop.signal);
+after(async () => {
+  stop.abort();
+  await running;
+});
+
 /** The hub templates of a cluster `east`, and what a root follows. */
 class Hub {
   readonly used = new Map<string, readonly ObjectSelection[]>();
-  readonly share = new EvaluationShare();
+  readonly woken: string[] = [];
   readonly #templates: HubTemplates;
 
   constructor(objects: readonly KubernetesObject[] = OBJECTS, unreadable: readonly string[] = []) {
@@ -73,9 +83,15 @@ class Hub {
     this.#templates = new HubTemplates({
       clusterName: 'east',
       mappings: new KindMappings(discovery as ConstructorParameters<typeof KindMappings>[0], { list: () => [] }),
-      reader: { open, use: (key: ObjectKey, selections) => void this.used.set(keyText(key), selections) },
+      reader: {
+        open,
+        use: (key: ObjectKey, selections) => void this.used.set(keyText(key), selections),
+        add: (key: ObjectKey, selection) =>
+          void this.used.set(keyText(key), [...(this.used.get(keyText(key)) ?? []), selection]),
+      },
       missing: new MissingKinds(),
-      share: this.share,
+      evaluations,
+      wake: (key: ObjectKey) => this.woken.push(keyText(key)),
     });
   }
 
@@ -251,30 +267,17 @@ describe('the templates of the hub in a Policy', () => {
     assert.deepEqual([definitions(copy), errors], [definitions(policy), []]);
   });
 
-  it('wait while the Policy has used its share of the time; an edit and other Policies do not', async () => {
+  it('that are slow are resolved later; those of other Policies are not', async () => {
     const hub = new Hub();
-    const template = configuration({ a: '{{hub .ManagedClusterName hub}}' });
-    const slow = root([template], { generation: 1 });
-    const spec = { kind: 'Policy', key: { namespace: 'policies', name: 'web' }, generation: 1 };
-    hub.share.end(spec, 0, true, Date.now());
-    const postponed = await hub.attempt(slow);
-    assert.ok('waitMs' in postponed && postponed.waitMs > 5_000);
-    assert.deepEqual((await hub.resolve(root([template], { name: 'other', generation: 1 }))).errors, []);
-    assert.ok('waitMs' in (await hub.attempt(slow)), 'nothing was evaluated');
-    hub.share.end({ ...spec, generation: 0 }, 0, true, 0);
-    assert.deepEqual((await hub.resolve(root([template], { generation: 2 }))).errors, []);
-  });
-
-  it('count what they take', async () => {
-    const hub = new Hub();
-    // Each takes a part of the second that all may take together.
+    // Each takes a part of the time that all may take together.
     const text = '{{hub range (until 9000) hub}}{{hub repeat 100 "x" hub}}{{hub end hub}}';
-    const slow = root(
-      Array.from({ length: 200 }, (_, index) => configuration({ text }, { name: `t${index}` })),
-      { generation: 1 },
-    );
-    await hub.resolve(slow);
-    assert.ok('waitMs' in (await hub.attempt(slow)));
+    const templates = Array.from({ length: 200 }, (_, index) => configuration({ text }, { name: `t${index}` }));
+    const slow = root(templates, { generation: 1 });
+    assert.deepEqual(await hub.attempt(slow), { waitMs: undefined });
+    const template = configuration({ a: '{{hub .ManagedClusterName hub}}' });
+    assert.deepEqual((await hub.resolve(root([template], { name: 'other', generation: 1 }))).errors, []);
+    await until(() => hub.woken.includes('policies/web'));
+    assert.ok('copy' in (await hub.attempt(slow)));
   });
 
   it('that an author only claims to be wrong are no error', () => {

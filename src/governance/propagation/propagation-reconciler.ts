@@ -159,7 +159,7 @@ export class PropagationReconciler {
       const copied = this.#copied.get(keyText(key));
       const isCurrent = copied?.root === root.metadata.generation && copied?.copy === stored?.metadata.generation;
       subject.wanted = isCurrent ? stored : wanted;
-      return { isLast: true, requeueAfterMs: resolved.waitMs };
+      return { isLast: true, ...(resolved.waitMs === undefined ? {} : { requeueAfterMs: resolved.waitMs }) };
     }
     const { copy, errors, retryAfterMs } = resolved;
     subject.wanted = copy;

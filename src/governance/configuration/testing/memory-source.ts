@@ -60,6 +60,10 @@ export class MemorySource implements ObjectSource {
     );
   }
 
+  names(type: ResourceType, namespace: string, selector: Selector): readonly string[] {
+    return this.list(type, namespace, selector).map(({ metadata }) => metadata.name ?? '');
+  }
+
   namespaces(): readonly KubernetesObject[] {
     return [...this.#objects.values()].filter(({ kind }) => kind === 'Namespace');
   }

@@ -7,7 +7,7 @@ import {
   setReadiness,
   timeText,
 } from '../../resources/index.ts';
-import { asJson } from '../../values/index.ts';
+import { asJson, type JsonObject } from '../../values/index.ts';
 import {
   complianceMessage,
   complianceState,
@@ -16,6 +16,7 @@ import {
   failedCustomMessage,
   mergedRelatedObjects,
   noTemplatesMessage,
+  type ObjectPlan,
   REASONS,
   relatedKey,
   type RelatedObject as EvaluatedObject,
@@ -38,12 +39,40 @@ export type Evaluation =
   /** The templates of the policy could not be resolved. */
   | { readonly failure: string };
 
-/** The status after an evaluation. */
+/** The parts of an evaluation that its status reports. */
+export type EvaluationReport = { readonly plans: readonly ReportedPlan[] } | { readonly failure: string };
+
+type ReportedPlan = Pick<TemplatePlan, 'resource' | 'result'> & {
+  readonly objects: readonly Pick<ObjectPlan, 'type' | 'name' | 'history' | 'properties'>[];
+};
+
+/** An evaluation without the objects that its plans carry: they are most of it. */
+export function reportOf(evaluation: Evaluation): EvaluationReport {
+  return 'failure' in evaluation
+    ? evaluation
+    : {
+        plans: evaluation.plans.map(({ objects, ...plan }) => ({
+          ...plan,
+          objects: objects.map(({ type, name, history, properties }) => ({
+            type,
+            name,
+            history,
+            ...(properties === undefined ? {} : { properties }),
+          })),
+        })),
+      };
+}
+
+/**
+ * The status after an evaluation.
+ * @param customMessage resolves `customMessage`. Default: by its templates
+ */
 export function evaluatedStatus(
   policy: ConfigurationPolicy,
-  evaluation: Evaluation,
+  evaluation: EvaluationReport,
   readiness: Readiness,
   now: number,
+  customMessage: CustomMessage = resolvedMessage,
 ): ConfigurationStatus {
   const { status: before, spec } = policy;
   const steps = 'plans' in evaluation ? stepsOf(policy, evaluation.plans) : [[failedTemplates(evaluation.failure)]];
@@ -72,7 +101,7 @@ export function evaluatedStatus(
     conditions: setReadiness(before?.conditions, withNote(readiness, omitted.join('')), generation, now),
     observedGeneration: generation,
   };
-  return { ...status, history: historyOf(policy, status, [...steps.slice(0, -1), conditions], now) };
+  return { ...status, history: historyOf(policy, status, [...steps.slice(0, -1), conditions], now, customMessage) };
 }
 
 /** The status while nothing is evaluated. */
@@ -95,7 +124,7 @@ export function unevaluatedStatus(
 /** The conditions of all templates, one after the other: enforcing reports what was wrong, and then what was done. */
 function stepsOf(
   { metadata }: ConfigurationPolicy,
-  plans: readonly TemplatePlan[],
+  plans: readonly ReportedPlan[],
 ): readonly (readonly TemplateCondition[])[] {
   if (plans.length === 0) {
     const message = noTemplatesMessage(metadata.name ?? '');
@@ -130,7 +159,7 @@ function detailsOf(
   };
 }
 
-function relatedOf(plans: readonly TemplatePlan[], before: readonly RelatedObject[]): readonly RelatedObject[] {
+function relatedOf(plans: readonly ReportedPlan[], before: readonly RelatedObject[]): readonly RelatedObject[] {
   const entries = plans.flatMap(({ objects }) =>
     objects.flatMap(({ type, name, history, properties }) => {
       const result = history.at(-1);
@@ -203,11 +232,12 @@ function historyOf(
   status: ConfigurationStatus,
   steps: readonly (readonly TemplateCondition[])[],
   now: number,
+  customMessage: CustomMessage,
 ): NonNullable<ConfigurationStatus['history']> {
   let history = policy.status?.history;
   for (const [index, conditions] of steps.entries()) {
     // Each message has its own time.
-    history = withMessage(history, messageOf(policy, status, conditions), now + index);
+    history = withMessage(history, messageOf(policy, status, conditions, customMessage), now + index);
   }
   return history ?? [];
 }
@@ -217,6 +247,7 @@ function messageOf(
   policy: ConfigurationPolicy,
   status: ConfigurationStatus,
   conditions: readonly TemplateCondition[],
+  customMessage: CustomMessage,
 ): string {
   const state = complianceState(conditions) ?? 'Compliant';
   const message = complianceMessage(conditions);
@@ -225,10 +256,23 @@ function messageOf(
     return message;
   }
   const context = { DefaultMessage: message, Policy: asJson({ ...policy, status }) };
+  const resolved = customMessage(custom, context);
+  return 'failure' in resolved
+    ? failedCustomMessage(message, resolved.failure)
+    : customComplianceMessage(state, resolved.text);
+}
+
+/** What `customMessage` says, or why it says nothing. */
+export type CustomMessage = (
+  custom: string,
+  context: JsonObject,
+) => { readonly text: string } | { readonly failure: string };
+
+const resolvedMessage: CustomMessage = (custom, context) => {
   const result = resolveTemplates({ message: custom }, { objects: NO_TEMPLATE_OBJECTS, context });
   if (result.state !== 'resolved') {
-    return failedCustomMessage(message, result.state === 'failed' ? result.error.message : 'it looks up objects');
+    return { failure: result.state === 'failed' ? result.error.message : 'it looks up objects' };
   }
   const { message: text } = result.value as { readonly message?: unknown };
-  return customComplianceMessage(state, typeof text === 'string' ? text : JSON.stringify(text));
-}
+  return { text: typeof text === 'string' ? text : JSON.stringify(text) };
+};

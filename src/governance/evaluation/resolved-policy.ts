@@ -2,11 +2,13 @@
 import {
   type ConfigurationPolicy,
   GOVERNANCE_ANNOTATIONS,
+  groupVersionOf,
   isJsonObject,
   type JsonObject,
   type JsonValue,
   own,
   textOf,
+  valueAt,
 } from '../../resources/index.ts';
 import { asJson } from '../../values/index.ts';
 import type {
@@ -16,9 +18,15 @@ import type {
   ObjectTemplate,
   ResolvedDefinition,
 } from '../configuration/index.ts';
-import { hasTemplates, resolveTemplates, type TemplateOptions, type TemplateResult } from '../templates/index.ts';
-import { type EvaluationObjects, NotYetRead } from './evaluation-objects.ts';
-import type { EvaluationTime } from '../evaluation-time.ts';
+import {
+  hasTemplates,
+  resolveTemplates,
+  type TemplateObjects,
+  type TemplateOptions,
+  type TemplateResult,
+} from '../templates/index.ts';
+import type { ForeseenObject } from './evaluation-objects.ts';
+import { NotYetRead } from './object-questions.ts';
 
 /** Object templates of one policy, those of `object-templates-raw` too. */
 const MAX_OBJECT_TEMPLATES = 10_000;
@@ -29,20 +37,16 @@ export type ResolvedPolicy = { readonly policy: EvaluatedPolicy } | { readonly f
 
 /**
  * Resolves `object-templates-raw`; the definitions of `object-templates` are resolved for each object.
- * @param time of all rounds of the evaluation
+ * @throws NotYetRead
  */
-export function resolvedPolicy(
-  policy: ConfigurationPolicy,
-  objects: EvaluationObjects,
-  time: EvaluationTime,
-): ResolvedPolicy {
+export function resolvedPolicy(policy: ConfigurationPolicy, objects: TemplateObjects): ResolvedPolicy {
   const { spec, metadata } = policy;
   const isLiteral = metadata.annotations?.[GOVERNANCE_ANNOTATIONS.disableTemplates] === 'true';
   const raw = spec['object-templates-raw'];
   const resolved: RawTemplates =
     raw === undefined
       ? { templates: (spec['object-templates'] ?? []).map((template) => asJson(template)) }
-      : rawTemplates(raw, isLiteral, objects, time);
+      : rawTemplates(raw, isLiteral, objects);
   if ('failure' in resolved) {
     return resolved;
   }
@@ -53,27 +57,34 @@ export function resolvedPolicy(
       remediationAction,
       // The schema of the kind, or `checkedTemplates`, has checked them.
       templates: resolved.templates as unknown as readonly ObjectTemplate[],
-      isOverdue: () => time.isOverdue(),
       ...(namespaceSelector === undefined ? {} : { namespaceSelector }),
-      ...(isLiteral || raw !== undefined ? {} : { resolve: definitionResolver(objects, time) }),
+      ...(isLiteral || raw !== undefined ? {} : { resolve: definitionResolver(objects) }),
       ...(resolved.isSensitive === true ? { resolve: SENSITIVE, isSensitive: true } : {}),
     },
   };
 }
 
-function definitionResolver(objects: EvaluationObjects, time: EvaluationTime): DefinitionResolver {
+/** The objects that a policy is sure to ask for: those of templates that are as they are written. */
+export function foreseenObjects({ spec }: ConfigurationPolicy): readonly ForeseenObject[] {
+  return (spec['object-templates'] ?? [])
+    .filter(({ objectDefinition }) => !hasTemplates(objectDefinition))
+    .map(({ objectDefinition }) => ({
+      apiVersion: textOf(own(objectDefinition, 'apiVersion')),
+      kind: textOf(own(objectDefinition, 'kind')).trim(),
+      namespace: textOf(valueAt(objectDefinition, 'metadata', 'namespace')).trim(),
+      name: textOf(valueAt(objectDefinition, 'metadata', 'name')).trim(),
+    }))
+    .filter(({ kind, apiVersion }) => kind !== '' && groupVersionOf(apiVersion).version !== '');
+}
+
+function definitionResolver(objects: TemplateObjects): DefinitionResolver {
   return ({ objectDefinition }, context): ResolvedDefinition => {
     if (!hasTemplates(objectDefinition)) {
       return { type: 'resolved', definition: objectDefinition, isSensitive: false };
     }
-    const result = time.render(() =>
-      resolveTemplates(objectDefinition, { objects: objects.templates, context: variables(context) }),
-    );
-    const usedSensitive =
-      result.state !== 'exceeded' && (result.usedSensitive || mayReadItself(objectDefinition, context));
+    const result = resolveTemplates(objectDefinition, { objects, context: variables(context) });
+    const usedSensitive = result.usedSensitive || mayReadItself(objectDefinition, context);
     switch (result.state) {
-      case 'exceeded':
-        return { type: 'failed', message: result.message };
       case 'unknown':
         throw new NotYetRead();
       case 'skipped':
@@ -120,12 +131,10 @@ type RawTemplates =
   | { readonly templates: readonly JsonObject[]; readonly isSensitive?: boolean }
   | { readonly failure: string };
 
-function rawTemplates(raw: string, isLiteral: boolean, objects: EvaluationObjects, time: EvaluationTime): RawTemplates {
+function rawTemplates(raw: string, isLiteral: boolean, objects: TemplateObjects): RawTemplates {
   const text = isLiteral ? raw.replaceAll('{{', '{{ "{{" }}') : raw;
-  const result = time.render(() => resolveTemplates(text, { objects: objects.templates }));
+  const result = resolveTemplates(text, { objects });
   switch (result.state) {
-    case 'exceeded':
-      return { failure: result.message };
     case 'unknown':
       throw new NotYetRead();
     case 'skipped':

@@ -1,10 +1,9 @@
 // Evaluates the certificates in Secrets: when a Secret or a namespace changes, and when a certificate expires.
-import { setImmediate } from 'node:timers/promises';
-import { ApiError, type Cluster } from '../../cluster/index.ts';
+import type { Cluster } from '../../cluster/index.ts';
 import {
   CERTIFICATE_POLICIES,
   type CertificatePolicy,
-  knownKind,
+  keyOf,
   type KubernetesObject,
   type ObjectKey,
   type Readiness,
@@ -23,23 +22,21 @@ import {
   withStatus,
 } from '../../runtime/index.ts';
 import { shortened } from '../../values/index.ts';
-import { NamespaceSelectorError, selectNamespaces } from '../configuration/index.ts';
-import type { EvaluationShare } from '../evaluation-share.ts';
+import type { EvaluatedSpec, EvaluationLanes, RunJob } from '../evaluation/evaluation-lanes.ts';
+import { EvaluationObjects } from '../evaluation/evaluation-objects.ts';
+import type { EvaluatedCertificates } from '../evaluation/evaluation-jobs.ts';
 import { withMessage } from '../history/status-history.ts';
 import type { ObjectReader } from '../objects/watched-kinds.ts';
 import { OwnObjects } from '../own-objects.ts';
 import { POLICY_REASONS } from '../policy-reasons.ts';
 import { SUSPENDED_ANNOTATION } from '../template-sync/template-object.ts';
-import { type CertificateEvaluation, evaluateCertificates } from './evaluate-certificates.ts';
-import { KnownCertificates } from './secret-certificates.ts';
-import type { NamespaceSecrets } from './violations.ts';
+import type { CertificateEvaluation } from '../certificates/evaluate-certificates.ts';
+import { KnownCertificates } from '../certificates/secret-certificates.ts';
 
 /** A timer runs by a clock that stops while the machine sleeps, so the next change is checked daily. Milliseconds. */
 const MAX_DELAY_MS = 86_400_000;
 /** Length of the message of a condition; the history has all of it. Characters. */
 const MAX_CONDITION_LENGTH = 1024;
-
-const SECRETS = knownKind('v1', 'Secret');
 
 export interface CertificateReconcilerOptions {
   readonly cluster: Cluster;
@@ -48,7 +45,10 @@ export interface CertificateReconcilerOptions {
   /** Reads Secrets as the governance account. */
   readonly reader: ObjectReader;
   /** Of all policies that are evaluated in this process. */
-  readonly share: EvaluationShare;
+  readonly evaluations: EvaluationLanes;
+  readonly ownerOf: (policy: CertificatePolicy) => string;
+  /** Enqueues a policy. */
+  readonly wake: (key: ObjectKey) => void;
   readonly events: EventSink;
 }
 
@@ -57,11 +57,16 @@ type CertificateStatus = NonNullable<CertificatePolicy['status']>;
 type Unknown = Readiness & { readonly state: 'reconciling' };
 type Verdict = Pick<CertificateEvaluation, 'compliant' | 'message' | 'compliancyDetails'>;
 
+/** An evaluation, and the time that it is about. Milliseconds since 1970. */
+interface EvaluatedAt {
+  readonly evaluation: EvaluatedCertificates;
+  readonly now: number;
+}
+
 /** State of one pass, shared by its steps. */
 interface Subject {
   readonly key: ObjectKey;
   readonly policy: CertificatePolicy | undefined;
-  namespaces: readonly string[];
   result: Verdict | Unknown | undefined;
 }
 
@@ -72,7 +77,6 @@ export class CertificateReconciler {
   readonly #certificates = new KnownCertificates();
   readonly #steps: readonly ReconcileStep<Subject>[] = [
     (subject) => this.#release(subject),
-    (subject) => this.#select(subject),
     (subject, signal) => this.#evaluate(subject, signal),
   ];
 
@@ -82,7 +86,7 @@ export class CertificateReconciler {
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal, attempt: ReconcileAttempt): Promise<ReconcileResult> {
-    const subject: Subject = { key, policy: this.#policies.get(key), namespaces: [], result: undefined };
+    const subject: Subject = { key, policy: this.#policies.get(key), result: undefined };
     return await withStatus(
       attempt,
       async (failure, stopped) => await this.#writeStatus(subject, failure, stopped),
@@ -98,70 +102,70 @@ export class CertificateReconciler {
       return;
     }
     this.#options.reader.use(key, []);
+    this.#options.evaluations.forget({ kind: CERTIFICATE_POLICIES.kind, key });
     if (suspended !== undefined) {
       subject.result = { state: 'reconciling', reason: POLICY_REASONS.suspended, message: suspended };
     }
     return { isLast: true };
   }
 
-  #select(subject: Subject): void {
-    const { key, policy } = subject;
-    try {
-      subject.namespaces = selectNamespaces(policy?.spec.namespaceSelector ?? {}, this.#options.namespaces.list());
-    } catch (error) {
-      if (!(error instanceof NamespaceSelectorError)) {
-        throw error;
-      }
-      this.#options.reader.use(key, []);
-      subject.result = { compliant: 'NonCompliant', message: `NonCompliant; ${error.message}`, compliancyDetails: {} };
-      throw new Stalled(POLICY_REASONS.selectorInvalid, error.message, { cause: error });
-    }
-  }
-
   async #evaluate(subject: Subject, signal: AbortSignal): Promise<ReconcileResult | void> {
-    const { policy } = subject;
+    const { key, policy } = subject;
     if (policy === undefined) {
       return;
     }
-    const { share } = this.#options;
-    const spec = { kind: CERTIFICATE_POLICIES.kind, key: subject.key, generation: policy.metadata.generation };
-    const waitMs = share.waitMs(spec, Date.now());
-    if (waitMs > 0) {
-      return { requeueAfterMs: waitMs };
+    const { evaluations, wake } = this.#options;
+    const work = {
+      run: async (run: RunJob, limit: AbortSignal) => await this.#run(policy, run, limit),
+      wake: () => wake(key),
+    };
+    const evaluated = await evaluations.evaluate(this.#specOf(policy), work, signal);
+    switch (evaluated.state) {
+      case 'later':
+        return evaluated.afterMs === undefined ? {} : { requeueAfterMs: evaluated.afterMs };
+      case 'ended':
+        subject.result = { state: 'reconciling', reason: POLICY_REASONS.ended, message: evaluated.reason };
+        return { requeueAfterMs: evaluated.retryAfterMs };
+      case 'done':
+        return this.#judge(subject, evaluated.result);
+      default:
+        return evaluated satisfies never;
     }
-    share.begin(spec, Date.now());
-    const secrets = await this.#secrets(subject, signal);
-    // Other work of the process comes first: evaluations in a row must not delay it.
-    await setImmediate();
-    const now = Date.now();
-    const start = performance.now();
-    const evaluation = evaluateCertificates(policy.spec, secrets, now, policy.status?.compliancyDetails, (secret) =>
-      this.#certificates.of(secret),
-    );
-    share.end(spec, performance.now() - start, evaluation.isExceeded, Date.now());
-    subject.result = evaluation;
-    const { nextChange } = evaluation;
-    return nextChange === undefined ? {} : { requeueAfterMs: Math.min(nextChange - now, MAX_DELAY_MS) };
   }
 
-  /** @throws ReconcileError if the governance account may not read Secrets; ApiError, ClusterError */
-  async #secrets({ key, namespaces }: Subject, signal: AbortSignal): Promise<readonly NamespaceSecrets[]> {
-    const { reader } = this.#options;
-    const selections = namespaces.map((namespace) => ({ type: SECRETS, namespace }));
-    reader.use(key, selections);
-    if (selections.length === 0) {
-      return [];
+  #specOf(policy: CertificatePolicy): EvaluatedSpec {
+    const { generation } = policy.metadata;
+    return { kind: CERTIFICATE_POLICIES.kind, key: keyOf(policy), generation, owner: this.#options.ownerOf(policy) };
+  }
+
+  async #run(policy: CertificatePolicy, run: RunJob, signal: AbortSignal): Promise<EvaluatedAt> {
+    const { reader, namespaces } = this.#options;
+    const certificates = this.#certificates;
+    const objects = new EvaluationObjects({
+      key: keyOf(policy),
+      reader,
+      namespaces: () => namespaces.list(),
+      certificates,
+    });
+    const now = Date.now();
+    const input = { spec: policy.spec, before: policy.status?.compliancyDetails ?? {}, now };
+    return { now, evaluation: await objects.evaluate(() => run('certificates', input, objects), signal) };
+  }
+
+  /** @throws ReconcileError if the governance account may not read Secrets; Stalled */
+  #judge(subject: Subject, { evaluation, now }: EvaluatedAt): ReconcileResult {
+    if ('invalidSelector' in evaluation) {
+      const message = evaluation.invalidSelector;
+      subject.result = { compliant: 'NonCompliant', message: `NonCompliant; ${message}`, compliancyDetails: {} };
+      throw new Stalled(POLICY_REASONS.selectorInvalid, message);
     }
-    try {
-      const objects = await reader.open(SECRETS, signal);
-      return namespaces.map((namespace) => ({ namespace, secrets: objects.list(namespace) }));
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.code !== 403) {
-        throw error;
-      }
-      const message = `The governance account may not list and watch Secrets: grant it the right. ${error.message}`;
-      throw new ReconcileError(POLICY_REASONS.unreadable, message, { cause: error });
+    if ('unreadable' in evaluation) {
+      const message = `The governance account may not list and watch Secrets: grant it the right. ${evaluation.unreadable}`;
+      throw new ReconcileError(POLICY_REASONS.unreadable, message);
     }
+    subject.result = evaluation;
+    const { nextChange } = evaluation;
+    return nextChange === undefined ? {} : { requeueAfterMs: Math.min(Math.max(0, nextChange - now), MAX_DELAY_MS) };
   }
 
   async #writeStatus(
