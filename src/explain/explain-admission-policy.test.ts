@@ -89,7 +89,7 @@ describe('explainAdmissionPolicy', () => {
       message: 'revision 1 is pinned',
       conditions: [condition('Ready', 'True', 'Pinned'), condition('Enforced', 'True', 'Serving', 'revision 1')],
     });
-    assert.match(because[0] ?? '', /^Pinned since .*: revision 1 is pinned$/);
+    assert.match(because[0] ?? '', /^Pinned: revision 1 is pinned$/);
     assert.match(toDo[0] ?? '', /end the pin: portcullis rollout unpin clusteradmissionpolicy\/one$/);
   });
 

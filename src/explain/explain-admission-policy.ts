@@ -34,7 +34,7 @@ export function explainAdmissionPolicy(facts: AdmissionPolicyFacts, asked: Asked
   const object = commandNameOf(policy);
   const unread = unreadOf(facts);
   const isSeen = status?.phase !== undefined;
-  const since = sinceOf(policy);
+  const ready = findCondition(status?.conditions, READY);
   const causes = isSeen ? causesOf(facts) : unseenCauses(facts);
   const evidence = evidenceOf(status?.conditions ?? []);
   const because = [
@@ -46,7 +46,7 @@ export function explainAdmissionPolicy(facts: AdmissionPolicyFacts, asked: Asked
   return {
     object,
     state: status?.phase ?? 'Unknown',
-    ...(since === undefined ? {} : { since }),
+    ...(ready === undefined ? {} : { ready: ready.status, since: ready.lastTransitionTime }),
     because: because.length === 0 ? ['It serves as declared.'] : because,
     ...(causes.length === 0 ? {} : { rootCauses: causes }),
     ...(evidence.length === 0 ? {} : { evidence }),
@@ -88,7 +88,7 @@ function causesOf({ policy, revisions }: AdmissionPolicyFacts): readonly RootCau
   const ready = findCondition(conditions, READY);
   // The reason of the status may be that of an issue, which follows.
   const isPhase = UNSETTLED.has(phase) || (ready?.status === 'False' && !issues.some((one) => one.reason === reason));
-  const since = failureSince(revisions, desiredRevision ?? 0) ?? sinceOf(policy);
+  const since = failureSince(revisions, desiredRevision ?? 0);
   const first = isPhase && reason !== '' ? [cause(reason, message, since)] : [];
   const declared = issues.map((issue) =>
     cause(issue.reason, issue.field === undefined ? issue.message : `${issue.field}: ${issue.message}`),
@@ -140,11 +140,6 @@ function outcomeText({ status }: AdmissionPolicyObject, causes: readonly RootCau
   const isSaid = causes.some(({ message }) => message.includes(enforced.message));
   const prefix = enforced.status === 'Unknown' ? 'What requests get is Unknown' : 'What requests get';
   return isSaid || (causes.length === 0 && enforced.status === 'True') ? [] : [`${prefix}: ${enforced.message}.`];
-}
-
-/** Since when the policy is as it is: the change of the condition that sums it up. */
-function sinceOf({ status }: AdmissionPolicyObject): string | undefined {
-  return findCondition(status?.conditions, READY)?.lastTransitionTime;
 }
 
 /** Conditions that are not as they should be; those that sum up others only where there are no others. */

@@ -15,6 +15,8 @@ export interface Explanation {
   readonly compliant?: string;
   /** Of other objects, in a few words: `Degraded`. `Unknown` where nothing says it. */
   readonly state?: string;
+  /** The condition `Ready` of an admission policy: `since` is about it, because nobody records when a phase began. */
+  readonly ready?: Condition['status'];
   /** When it entered the state: RFC 3339. Absent where nobody recorded it. */
   readonly since?: string;
   /** What is wrong, in sentences. */

@@ -58,8 +58,8 @@ describe('portcullis explain', { skip: skipWithoutCluster() }, () => {
     await apply(policy('degraded', { module: 'https://127.0.0.1:1/policy.wasm', settings: {} }));
     await reaches('degraded', 'Degraded');
     const text = await explain('cap/degraded');
-    assert.match(text, new RegExp(`^clusteradmissionpolicy/degraded is Degraded since ${TIME}\\n`));
-    assert.match(text, new RegExp(`\\n {2}FetchFailed since ${TIME}: .*127\\.0\\.0\\.1:1`));
+    assert.match(text, new RegExp(`^clusteradmissionpolicy/degraded is Degraded, Ready False since ${TIME}\\n`));
+    assert.match(text, new RegExp(`\\n {2}FetchFailed: .*127\\.0\\.0\\.1:1`));
     assert.match(text, new RegExp(`Revision 1, the last good one, serves since ${TIME}; revision 2 is Candidate\\.`));
     assert.match(text, /\nConditions:\n {2}UpToDate False since .*: FetchFailed\n/);
     assert.match(text, /\nWhat to do:\n {2}Make the source of the module work again; .*: portcullis rollout refresh /);
@@ -82,7 +82,7 @@ describe('portcullis explain', { skip: skipWithoutCluster() }, () => {
     const text = await explain('cap/serverless');
     assert.match(
       text,
-      new RegExp(`^clusteradmissionpolicy/serverless is Pending since ${TIME}\\n {2}PolicyServerNotFound`),
+      new RegExp(`^clusteradmissionpolicy/serverless is Pending, Ready False since ${TIME}\\n {2}PolicyServerNotFound`),
     );
     assert.match(text, /requests are admitted without the policy/);
     assert.match(text, /\n {2}Create that PolicyServer, or write the policy for another one\.\n/);
@@ -94,7 +94,10 @@ describe('portcullis explain', { skip: skipWithoutCluster() }, () => {
     await reaches('never', 'Active');
     await eventually(async () => {
       const text = await explain('cap/never');
-      assert.match(text, /^clusteradmissionpolicy\/never is Active since .*\n {2}CannotMatch.*resources\[0\]: .*"pod"/);
+      assert.match(
+        text,
+        /^clusteradmissionpolicy\/never is Active, Ready False since .*\n {2}CannotMatch.*resources\[0\]: .*"pod"/,
+      );
       assert.match(text, /\nWhat to do:\n {2}Correct the rule\.\n$/);
     });
   });
@@ -107,7 +110,10 @@ describe('portcullis explain', { skip: skipWithoutCluster() }, () => {
       await apply(policy('module', { module: `http://127.0.0.1:${port}/policy.wasm`, settings: {} }));
       await eventually(async () => {
         const text = await explain('cap/module');
-        assert.match(text, /^clusteradmissionpolicy\/module is Error since .*\n {2}InvalidModule since .*WebAssembly/);
+        assert.match(
+          text,
+          /^clusteradmissionpolicy\/module is Error, Ready False since .*\n {2}InvalidModule: .*WebAssembly/,
+        );
         assert.match(text, /requests are admitted without the policy/);
         assert.match(text, /\n {2}Correct spec\.module, or build it again\.\n/);
       });
@@ -122,7 +128,9 @@ describe('portcullis explain', { skip: skipWithoutCluster() }, () => {
     await eventually(async () => {
       assert.match(
         await explain('cap/fine'),
-        new RegExp(`^clusteradmissionpolicy/fine is Active since ${TIME}\\n {2}It serves as declared\\.\\n$`),
+        new RegExp(
+          `^clusteradmissionpolicy/fine is Active, Ready True since ${TIME}\\n {2}It serves as declared\\.\\n$`,
+        ),
       );
     });
   });
@@ -134,7 +142,7 @@ describe('portcullis explain', { skip: skipWithoutCluster() }, () => {
     assert.equal(disarmed.code, 0, disarmed.stderr);
     await eventually(async () => {
       const text = await explain('cap/disarmed');
-      assert.match(text, /Disarmed since .*it blocks us/);
+      assert.match(text, /Disarmed: .*it blocks us/);
       assert.match(text, /Arm it again: portcullis break-glass rearm clusteradmissionpolicy\/disarmed\n/);
     });
   });
@@ -146,7 +154,7 @@ describe('portcullis explain', { skip: skipWithoutCluster() }, () => {
       metadata: { name: 'own', namespace: 'default' },
     });
     await eventually(async () =>
-      assert.match(await explain('ap/own', '-n', 'default'), /^admissionpolicy\/own -n default is Active /),
+      assert.match(await explain('ap/own', '-n', 'default'), /^admissionpolicy\/own -n default is Active, Ready /),
     );
     assert.match(
       await explain('ps/default'),
@@ -190,7 +198,7 @@ describe('portcullis explain', { skip: skipWithoutCluster() }, () => {
       return stdout;
     };
     const text = await asReader('cap/degraded');
-    assert.match(text, /\n {2}FetchFailed since /);
+    assert.match(text, /\n {2}FetchFailed: /);
     assert.match(text, /\nWhat is not known:\n {2}You may not read PolicyRevisions in namespace portcullis: /);
     assert.match(text, /\n {2}You may not read PolicyServer default: whether it exists and is ready is Unknown\.\n/);
     const network = await asReader('netpol/to-storage', '-n', 'backups');

@@ -25,10 +25,12 @@ function headText({
   template,
   compliant,
   state = 'Unknown',
+  ready,
   since,
 }: Explanation): string {
   if (object !== undefined) {
-    return `${object} is ${state}${since === undefined ? '' : ` since ${since}`}`;
+    const time = since === undefined ? '' : ` since ${since}`;
+    return `${object} is ${state}${ready === undefined ? time : `, Ready ${ready}${time}`}`;
   }
   const whole = policy === undefined ? `policyset ${policySet}` : `policy ${policy}`;
   const subject = template === undefined ? whole : `template ${template} of ${whole}`;
