@@ -1,4 +1,4 @@
-// The dependency graph of all Policies of the cluster, rebuilt only after a change of a spec.
+// The dependency graph of all Policies, rebuilt only after a change of a spec.
 import {
   isJsonObject,
   keyOf,
@@ -24,16 +24,21 @@ import {
   type Requirement,
   requirementOf,
 } from './dependencies/index.ts';
-import { type GovernanceSettings, isGoverned } from './governance-settings.ts';
-import { rootOf } from './propagation/replicated-policy.ts';
+import { rootOf } from './targets/policy-copy.ts';
 
 /** Changes within this time give one graph. Milliseconds. */
 const SETTLE_MS = 50;
 
 export interface DependencyGraphsOptions {
-  readonly settings: GovernanceSettings;
   readonly policies: ObjectCache<Policy>;
-  readonly policySets: ObjectCache<PolicySet>;
+  /** Undefined: dependencies name no PolicySets, because the Policies are copies. */
+  readonly policySets?: ObjectCache<PolicySet>;
+  /** The namespace of policies and their templates on the cluster. */
+  readonly clusterNamespace: string;
+  /** The Policy that is part of the graph for one of the cache; undefined if none is. */
+  readonly rootIn: (policy: Policy) => Policy | undefined;
+  /** Whether a root goes to a cluster. */
+  readonly isPlaced: (root: Policy) => boolean;
 }
 
 /** The part of the graph that a Policy depends on. */
@@ -57,19 +62,27 @@ export class DependencyGraphs {
   constructor(options: DependencyGraphsOptions) {
     this.#options = options;
     const { policies, policySets } = options;
-    this.#containing = policies.index((policy) => (this.#isRoot(policy) ? this.#templateIds(policy) : []));
-    this.#bySet = policies.index((policy) => (this.#isRoot(policy) ? policySetKeys(policy) : []));
+    this.#containing = policies.index((policy) => this.#templateIds(options.rootIn(policy)));
+    this.#bySet = policies.index((policy) => {
+      const root = options.rootIn(policy);
+      return root === undefined ? [] : policySetKeys(root);
+    });
     policies.subscribe((change) => {
       if (generationChanged(change)) {
         this.#graph = undefined;
       }
     });
-    policySets.subscribe((change) => {
+    policySets?.subscribe((change) => {
       if (generationChanged(change)) {
-        this.#graph = undefined;
-        this.#parts = new WeakMap();
+        this.reset();
       }
     });
+  }
+
+  /** Reads all Policies again, because something else than their specs has changed. */
+  reset(): void {
+    this.#graph = undefined;
+    this.#parts = new WeakMap();
   }
 
   /** The graph. Policies with too many dependencies are not part of it. */
@@ -80,7 +93,8 @@ export class DependencyGraphs {
 
   /** Whether all Policies and PolicySets are known. */
   get isSynced(): boolean {
-    return this.#options.policies.isSynced && this.#options.policySets.isSynced;
+    const { policies, policySets } = this.#options;
+    return policies.isSynced && policySets?.isSynced !== false;
   }
 
   /** What a Policy would depend on, if it was stored. */
@@ -109,7 +123,7 @@ export class DependencyGraphs {
   }
 
   #around(start: GraphPolicy, partOf: (root: Policy) => GraphPolicy): GraphPart {
-    const { policies, settings } = this.#options;
+    const { policies, clusterNamespace } = this.#options;
     const ofStart = new Set(start.templates.map((template) => this.#templateId(template)));
     const targetsOf = (requirement: Requirement): readonly GraphPolicy[] => {
       if (isPolicyKind(requirement)) {
@@ -121,7 +135,7 @@ export class DependencyGraphs {
       return ofStart.has(id) ? [start] : this.#containing.get(id).map(partOf);
     };
     const { policies: parts, isComplete } = reachablePolicies(start, targetsOf);
-    return { graph: new DependencyGraph(parts, settings.clusterName), isComplete };
+    return { graph: new DependencyGraph(parts, clusterNamespace), isComplete };
   }
 
   /**
@@ -140,11 +154,11 @@ export class DependencyGraphs {
     const ends = [
       policies.subscribe((change) => {
         const object = change.after ?? change.before;
-        if (generationChanged(change) && this.#isRoot(object)) {
+        if (generationChanged(change) && object !== undefined && this.#options.rootIn(object) !== undefined) {
           soon();
         }
       }),
-      policySets.subscribe((change) => {
+      policySets?.subscribe((change) => {
         if (generationChanged(change)) {
           soon();
         }
@@ -153,42 +167,45 @@ export class DependencyGraphs {
     return () => {
       clearTimeout(timer);
       for (const end of ends) {
-        end();
+        end?.();
       }
     };
   }
 
   #build(): DependencyGraph {
-    const { policies, settings } = this.#options;
-    const roots = policies.list().filter((policy) => this.#isRoot(policy));
-    const parts = roots.map((root) => this.#part(root));
-    return new DependencyGraph(fittingParts(parts, MAX_GRAPH_DEPENDENCIES), settings.clusterName);
+    const { policies, rootIn, clusterNamespace } = this.#options;
+    const parts = policies.list().flatMap((policy) => {
+      const root = rootIn(policy);
+      return root === undefined ? [] : this.#part(policy, root);
+    });
+    return new DependencyGraph(fittingParts(parts, MAX_GRAPH_DEPENDENCIES), clusterNamespace);
   }
 
-  #part(root: Policy): GraphPolicy {
-    const known = this.#parts.get(root);
+  /** @param policy that the cache has for the root */
+  #part(policy: Policy, root = policy): GraphPolicy {
+    const known = this.#parts.get(policy);
     if (known !== undefined) {
       return known;
     }
     const part = this.#read(root);
-    this.#parts.set(root, part);
+    this.#parts.set(policy, part);
     return part;
   }
 
   /** @param changed a PolicySet that is not stored like that */
   #read(root: Policy, changed?: { readonly key: string; readonly members: readonly string[] }): GraphPolicy {
-    const { policySets, settings } = this.#options;
+    const { policySets, clusterNamespace, isPlaced } = this.#options;
     return graphPolicy(root, {
-      clusterNamespace: settings.clusterName,
+      clusterNamespace,
       policiesOfSet: (key: ObjectKey) =>
-        keyText(key) === changed?.key ? changed.members : policySets.get(key)?.spec.policies,
-      isPlaced: ({ metadata }) => settings.mode === 'standalone' && isGoverned(metadata.namespace ?? '', settings),
+        keyText(key) === changed?.key ? changed.members : policySets?.get(key)?.spec.policies,
+      isPlaced: () => isPlaced(root),
     });
   }
 
   /** The objects of the templates of a root, as requirements name them. */
-  #templateIds({ spec }: Policy): readonly string[] {
-    return spec['policy-templates'].map(({ objectDefinition }) => {
+  #templateIds(root: Policy | undefined): readonly string[] {
+    return (root?.spec['policy-templates'] ?? []).map(({ objectDefinition }) => {
       const metadata = own(objectDefinition, 'metadata');
       const [apiVersion, kind] = [textOf(own(objectDefinition, 'apiVersion')), textOf(own(objectDefinition, 'kind'))];
       const name = textOf(isJsonObject(metadata) ? own(metadata, 'name') : undefined);
@@ -198,11 +215,7 @@ export class DependencyGraphs {
 
   #templateId({ apiVersion, kind, name }: Pick<GraphTemplate, 'apiVersion' | 'kind' | 'name'>): string {
     const object = { apiVersion, kind, name, namespace: '', compliance: '' };
-    return objectId(requirementOf(object, this.#options.settings.clusterName));
-  }
-
-  #isRoot({ metadata }: Policy): boolean {
-    return metadata.namespace !== this.#options.settings.clusterName;
+    return objectId(requirementOf(object, this.#options.clusterNamespace));
   }
 }
 

@@ -5,14 +5,18 @@
  */
 export type GovernanceMode = 'standalone' | 'hub';
 
-export interface GovernanceSettings {
-  readonly mode: GovernanceMode;
-  /** The name of this cluster, and of the namespace with copies of Policies and their templates. */
-  readonly clusterName: string;
-  /** Namespaces whose Policies count. Undefined: all but {@link exemptNamespaces}. */
+/** The namespaces whose Policies count. */
+export interface GovernedNamespaces {
+  /** Undefined: all but {@link exemptNamespaces}. */
   readonly namespaces: readonly string[] | undefined;
   /** Namespaces whose Policies never count, unless they are named. */
   readonly exemptNamespaces: readonly string[];
+}
+
+export interface GovernanceSettings extends GovernedNamespaces {
+  readonly mode: GovernanceMode;
+  /** The name of this cluster, and of the namespace with copies of Policies and their templates. */
+  readonly clusterName: string;
 }
 
 /** The name that Open Cluster Management gives a hub that manages itself. */
@@ -26,7 +30,6 @@ export const DEFAULT_GOVERNANCE_SETTINGS: GovernanceSettings = {
 };
 
 /** Whether Policies of a namespace count. */
-export function isGoverned(namespace: string, settings: GovernanceSettings): boolean {
-  const { namespaces, exemptNamespaces } = settings;
+export function isGoverned(namespace: string, { namespaces, exemptNamespaces }: GovernedNamespaces): boolean {
   return namespaces === undefined ? !exemptNamespaces.includes(namespace) : namespaces.includes(namespace);
 }

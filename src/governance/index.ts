@@ -26,7 +26,7 @@ export { DEFAULT_GOVERNANCE_SETTINGS } from './governance-settings.ts';
 export type { GovernanceMode, GovernanceSettings } from './governance-settings.ts';
 export { neededRights } from './rights/needed-rights.ts';
 export type { NeededRight } from './rights/needed-rights.ts';
-export { rootOf } from './propagation/replicated-policy.ts';
+export { rootOf } from './targets/policy-copy.ts';
 export { isRunning, OTHER_CONTROLLERS, OtherControllers } from './other-controllers.ts';
 export { uninstalledGovernanceStatus } from './uninstalled-status.ts';
 export { unsupportedKind } from './unsupported-kinds.ts';

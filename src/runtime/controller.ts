@@ -36,6 +36,8 @@ export interface ControllerOptions {
   readonly watches: readonly Watch[];
   /** How many keys are reconciled in parallel. A key is never reconciled twice at once. Default: 1. */
   readonly concurrency?: number;
+  /** The owner of a key: owners take turns. Default: its namespace. */
+  readonly ownerOf?: (key: ObjectKey) => string | undefined;
   /** Default: {@link DEFAULT_RECONCILE_TIMEOUT_MS}. */
   readonly timeoutMs?: number;
   /** The sink for events of failures, and the object that they are about. Default: failures are only logged. */
@@ -48,8 +50,8 @@ export interface ControllerOptions {
 }
 
 /**
- * Reconciles keys from its watches, from {@link enqueue}, and from failed attempts. Namespaces take turns, so that a change in one
- * does not wait for thousands in another.
+ * Reconciles keys from its watches, from {@link enqueue}, and from failed attempts. Owners, by default namespaces, take turns, so that a
+ * change in one does not wait for thousands in another.
  */
 export class Controller implements Runnable {
   readonly name: string;
@@ -80,12 +82,12 @@ export class Controller implements Runnable {
 
   /** Runs until `signal` is aborted. Can be started again. */
   async start(signal: AbortSignal): Promise<void> {
-    const { concurrency = 1, metrics, watches } = this.#options;
+    const { concurrency = 1, metrics, watches, ownerOf = ({ namespace }) => namespace } = this.#options;
     const queueMetrics = metrics?.queue(this.name);
     const queue = new WorkQueue({
       ...this.#options.retries,
       clock: this.#clock,
-      ownerOf: (item) => keyOfText(item).namespace,
+      ownerOf: (item) => ownerOf(keyOfText(item)),
       ...(queueMetrics === undefined ? {} : { observer: queueMetrics.observer }),
     });
     this.#queue = queue;

@@ -22,8 +22,8 @@ import {
   requirementOf,
 } from '../dependencies/index.ts';
 import type { DependencyGraphs } from '../dependency-graphs.ts';
-import type { GovernanceSettings } from '../governance-settings.ts';
-import { rootOf } from '../propagation/replicated-policy.ts';
+import { rootOf } from '../targets/policy-copy.ts';
+import type { Targets } from '../targets/targets.ts';
 import { nearestPolicy } from './nearest-policy.ts';
 import { listIn } from './policy-rules.ts';
 import type { GovernanceWarning } from './write-findings.ts';
@@ -34,7 +34,7 @@ const MAX_FINDINGS = 10;
 const POLICY_KINDS = [...GOVERNANCE_KINDS.map(({ kind }) => kind), 'OperatorPolicy'];
 
 export interface DependencyWarningsOptions {
-  readonly settings: GovernanceSettings;
+  readonly targets: Pick<Targets, 'of' | 'hasCopies'>;
   readonly policies: ObjectCache<Policy>;
   readonly graphs: DependencyGraphs;
 }
@@ -62,7 +62,7 @@ export function entryWarnings(policy: JsonObject): readonly GovernanceWarning[] 
 
 /** Warnings about cycles, missing and contradictory dependencies. None before all Policies are known. */
 export function graphWarnings(policy: Policy, options: DependencyWarningsOptions): readonly GovernanceWarning[] {
-  const { graphs, settings } = options;
+  const { graphs, targets } = options;
   if (!graphs.isSynced) {
     return [];
   }
@@ -71,11 +71,11 @@ export function graphWarnings(policy: Policy, options: DependencyWarningsOptions
   return graph
     .findingsOf({ namespace: '', ...keyOf(policy) })
     .filter(({ type }) => isComplete || (type !== 'not-found' && type !== 'not-placed'))
-    .filter(({ type }) => settings.mode === 'standalone' || type !== 'not-placed')
+    .filter(({ type }) => targets.of(policy).length > 0 || type !== 'not-placed')
     .slice(0, MAX_FINDINGS)
     .map((finding) => ({
       code: CODES[finding.type],
-      field: fieldOf(finding, entries, settings.clusterName),
+      field: fieldOf(finding, entries, graph.clusterNamespace),
       text: textOfFinding(finding, policy, options),
     }));
 }
@@ -158,15 +158,15 @@ function entryProblem(dependency: Dependency): EntryProblem | undefined {
 }
 
 /** The field of a finding. */
-function fieldOf(finding: DependencyFinding, entries: readonly Entry[], clusterName: string): string {
+function fieldOf(finding: DependencyFinding, entries: readonly Entry[], clusterNamespace: string): string {
   const dependency = 'dependency' in finding ? finding.dependency : undefined;
-  const entry = entries.find((one) => dependency !== undefined && isOn(one.dependency, dependency, clusterName));
+  const entry = entries.find((one) => dependency !== undefined && isOn(one.dependency, dependency, clusterNamespace));
   return entry === undefined ? 'spec' : `${entry.field}.name`;
 }
 
 /** Whether a dependency of the manifest became this requirement. False for members of PolicySets, which have no field of their own. */
-function isOn(written: Dependency, requirement: Requirement, clusterName: string): boolean {
-  const { kind, name, namespace } = requirementOf(written, clusterName);
+function isOn(written: Dependency, requirement: Requirement, clusterNamespace: string): boolean {
+  const { kind, name, namespace } = requirementOf(written, clusterNamespace);
   if (kind !== requirement.kind) {
     return false;
   }

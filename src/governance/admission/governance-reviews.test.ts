@@ -15,7 +15,8 @@ import {
 } from '../../resources/index.ts';
 import { SharedCaches } from '../../runtime/index.ts';
 import { DependencyGraphs } from '../dependency-graphs.ts';
-import { DEFAULT_GOVERNANCE_SETTINGS, type GovernanceSettings } from '../governance-settings.ts';
+import { DEFAULT_GOVERNANCE_SETTINGS, type GovernanceSettings, isGoverned } from '../governance-settings.ts';
+import { OwnCluster } from '../targets/own-cluster.ts';
 import { GovernanceReviews } from './governance-reviews.ts';
 import { GOVERNANCE_ERRORS, GOVERNANCE_WARNINGS, type WriteFindings } from './write-findings.ts';
 
@@ -96,13 +97,18 @@ describe('the rules for governance kinds', () => {
   let running: Promise<void>;
 
   function reviews(settings: Partial<GovernanceSettings> = {}, isSilent = false): GovernanceReviews {
-    const sources = {
-      settings: { ...DEFAULT_GOVERNANCE_SETTINGS, ...settings },
-      policies: caches.cache(POLICIES),
+    const governed = { ...DEFAULT_GOVERNANCE_SETTINGS, ...settings };
+    const { clusterName: clusterNamespace, mode } = governed;
+    const targets = new OwnCluster(clusterNamespace, mode === 'hub');
+    const policies = caches.cache(POLICIES);
+    const graphs = new DependencyGraphs({
+      policies,
       policySets: caches.cache(POLICY_SETS),
-    };
-    const graphs = new DependencyGraphs(sources);
-    return new GovernanceReviews({ ...sources, graphs, isSilent: () => isSilent });
+      clusterNamespace,
+      rootIn: (policy) => (targets.hasCopies(policy.metadata.namespace ?? '') ? undefined : policy),
+      isPlaced: ({ metadata }) => mode === 'standalone' && isGoverned(metadata.namespace ?? '', governed),
+    });
+    return new GovernanceReviews({ governed, targets, policies, graphs, isSilent: () => isSilent });
   }
 
   const created = (object: JsonObject, settings?: Partial<GovernanceSettings>): WriteFindings =>

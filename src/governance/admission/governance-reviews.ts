@@ -10,8 +10,8 @@ import {
   POLICY_SETS,
   textOf,
 } from '../../resources/index.ts';
-import { isGoverned } from '../governance-settings.ts';
-import { isCopy } from '../propagation/replicated-policy.ts';
+import { type GovernedNamespaces, isGoverned } from '../governance-settings.ts';
+import { isCopy } from '../targets/policy-copy.ts';
 import {
   type DependencyWarningsOptions,
   entryWarnings,
@@ -36,6 +36,7 @@ const MAX_MEMBERS = 1000;
 const MAX_MISSING_MEMBERS = 5;
 
 export interface GovernanceReviewsOptions extends DependencyWarningsOptions {
+  readonly governed: GovernedNamespaces;
   /** Whether nothing is checked, because a controller of Open Cluster Management runs. */
   readonly isSilent: () => boolean;
 }
@@ -69,9 +70,8 @@ export class GovernanceReviews {
   }
 
   #reviewPolicy(object: JsonObject, isNew: boolean): WriteFindings {
-    const { settings } = this.#options;
     const policy = object as unknown as Policy;
-    if (isCopy(policy, settings.clusterName)) {
+    if (isCopy(policy) && this.#options.targets.hasCopies(policy.metadata.namespace ?? '')) {
       return NOTHING;
     }
     return {
@@ -88,17 +88,17 @@ export class GovernanceReviews {
   }
 
   #namespaceWarnings({ metadata }: KubernetesObject): readonly GovernanceWarning[] {
-    const { settings } = this.#options;
+    const { governed, targets } = this.#options;
     const { namespace = '' } = metadata;
     const warning = (text: string): readonly GovernanceWarning[] => [
       { code: 'namespace', field: 'metadata.namespace', text },
     ];
-    if (namespace === settings.clusterName) {
+    if (targets.hasCopies(namespace)) {
       return warning(
         'Policies in the namespace of the cluster are copies: create the Policy in another namespace, or it is not applied',
       );
     }
-    return isGoverned(namespace, settings)
+    return isGoverned(namespace, governed)
       ? []
       : warning(`Policies in namespace ${namespace} do not count: see --governance-namespaces`);
   }

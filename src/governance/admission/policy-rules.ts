@@ -11,7 +11,7 @@ import {
   textOf,
 } from '../../resources/index.ts';
 import { hasUniqueNames } from '../dependencies/index.ts';
-import { copyName } from '../propagation/replicated-policy.ts';
+import { copyName } from '../targets/policy-copy.ts';
 import type { GovernanceError, GovernanceWarning } from './write-findings.ts';
 import { objectIn } from '../../values/index.ts';
 

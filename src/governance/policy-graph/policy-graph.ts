@@ -2,7 +2,7 @@
 import { type Cluster, isForbidden, listAll } from '../../cluster/index.ts';
 import { DependencyGraph, graphPolicy, isPolicyKind } from '../dependencies/index.ts';
 import { POLICY_REASONS } from '../policy-reasons.ts';
-import { rootOf } from '../propagation/replicated-policy.ts';
+import { rootOf } from '../targets/policy-copy.ts';
 import {
   GOVERNANCE_GROUP,
   groupVersionOf,

@@ -18,7 +18,7 @@ import { MissingKinds } from '../objects/missing-kinds.ts';
 import type { KindObjects, ObjectSelection } from '../objects/watched-kinds.ts';
 import { hubTemplateErrorOf, HubTemplates, type Postponed, type ResolvedCopy } from './hub-templates.ts';
 import { until } from '../testing/until.ts';
-import { replicatedPolicy } from './replicated-policy.ts';
+import { policyCopy } from '../targets/policy-copy.ts';
 
 const GROUP = 'policy.open-cluster-management.io';
 const MANAGED_CLUSTERS: ResourceType = {
@@ -55,6 +55,8 @@ after(async () => {
   await running;
 });
 
+const EAST = { name: 'east', namespace: 'east' };
+
 /** The hub templates of a cluster `east`, and what a root follows. */
 class Hub {
   readonly used = new Map<string, readonly ObjectSelection[]>();
@@ -81,7 +83,6 @@ class Hub {
       };
     };
     this.#templates = new HubTemplates({
-      clusterName: 'east',
       mappings: new KindMappings(discovery as ConstructorParameters<typeof KindMappings>[0], { list: () => [] }),
       reader: {
         open,
@@ -102,8 +103,8 @@ class Hub {
   }
 
   async attempt(root: Policy): Promise<ResolvedCopy | Postponed> {
-    const copy = replicatedPolicy(root, `policies.${root.metadata.name ?? ''}`, 'east', (list) => list);
-    return await this.#templates.resolve(root, copy, new AbortController().signal);
+    const copy = policyCopy(root, `policies.${root.metadata.name ?? ''}`, EAST, root.spec);
+    return await this.#templates.resolve(root, copy, EAST, new AbortController().signal);
   }
 
   /** The value of a field of a ConfigurationPolicy, or its error. */
@@ -220,13 +221,13 @@ describe('the templates of the hub in a Policy', () => {
   it('follow what they look up, until the Policy has none', async () => {
     const hub = new Hub();
     await hub.resolve(root([configuration({ a: '{{hub fromConfigMap "" "settings" "port" hub}}' })]));
-    const followed = hub.used.get('policies/web') ?? [];
+    const followed = hub.used.get('east/policies.web') ?? [];
     assert.deepEqual(
       followed.map(({ type, namespace, name }) => [type.kind, namespace, name]),
       [['ConfigMap', 'policies', 'settings']],
     );
     await hub.resolve(root([configuration({ a: '{{ .ObjectName }}' })]));
-    assert.deepEqual(hub.used.get('policies/web'), []);
+    assert.deepEqual(hub.used.get('east/policies.web'), []);
   });
 
   it('fail one by one: the others are resolved', async () => {
@@ -276,7 +277,7 @@ describe('the templates of the hub in a Policy', () => {
     assert.deepEqual(await hub.attempt(slow), { waitMs: undefined });
     const template = configuration({ a: '{{hub .ManagedClusterName hub}}' });
     assert.deepEqual((await hub.resolve(root([template], { name: 'other', generation: 1 }))).errors, []);
-    await until(() => hub.woken.includes('policies/web'));
+    await until(() => hub.woken.includes('east/policies.web'));
     assert.ok('copy' in (await hub.attempt(slow)));
   });
 

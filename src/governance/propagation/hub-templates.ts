@@ -1,4 +1,4 @@
-// Resolves `{{hub … hub}}` of a Policy for its copy.
+// Resolves `{{hub … hub}}` of a Policy for a copy.
 import {
   GOVERNANCE_ANNOTATIONS,
   isJsonObject,
@@ -16,13 +16,13 @@ import { type ResolvedTemplate, unresolvedTemplates } from '../evaluation/hub-te
 import type { KindMappings } from '../objects/kind-mappings.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
 import type { ObjectReader } from '../objects/watched-kinds.ts';
+import type { Target } from '../targets/targets.ts';
 import { hasHubTemplates } from '../templates/index.ts';
 
 /** Delay before objects that could not be read are read again. Milliseconds. */
 const UNREADABLE_RETRY_MS = 10_000;
 
 export interface HubTemplatesOptions {
-  readonly clusterName: string;
   readonly mappings: KindMappings;
   /** Reads as the governance account. */
   readonly reader: ObjectReader;
@@ -56,23 +56,23 @@ export class HubTemplates {
   }
 
   /**
-   * Resolves the templates of a copy. Changes of all objects that they look up enqueue the root.
+   * Resolves the templates of a copy. Changes of all objects that they look up enqueue the copy.
    * @throws ApiError, ClusterError of reads; Stalled
    */
-  async resolve(root: Policy, copy: Policy, signal: AbortSignal): Promise<ResolvedCopy | Postponed> {
-    const key = keyOf(root);
+  async resolve(root: Policy, copy: Policy, target: Target, signal: AbortSignal): Promise<ResolvedCopy | Postponed> {
+    const key = keyOf(copy);
     const templates = copy.spec['policy-templates'];
     if (isLiteral(root) || !templates.some(({ objectDefinition }) => hasHubTemplates(objectDefinition))) {
       this.forget(key);
       return { copy, errors: [], retryAfterMs: undefined };
     }
     const evaluated = await this.#options.evaluations.evaluate(
-      specOf(root),
+      specOf(root, key),
       {
         run: async (run, limit) => {
-          const { mappings, reader, missing, clusterName } = this.#options;
+          const { mappings, reader, missing } = this.#options;
           const objects = new EvaluationObjects({ key, mappings, reader, missing, namespaces: () => [] });
-          const input = { root, templates, clusterName, now: Date.now() };
+          const input = { root, templates, clusterName: target.name, now: Date.now() };
           const resolved = await objects.evaluate(() => run('hubTemplates', input, objects), limit);
           return { resolved, isUnreadable: objects.failures.length > 0 };
         },
@@ -94,7 +94,7 @@ export class HubTemplates {
     }
   }
 
-  /** Ends the watches for a Policy without a copy. */
+  /** Ends the watches for a copy that is gone. */
   forget(key: ObjectKey): void {
     this.#options.reader.use(key, []);
     this.#options.missing.set(key, []);
@@ -102,8 +102,8 @@ export class HubTemplates {
   }
 }
 
-function specOf({ metadata: { namespace = '', name = '', generation } }: Policy): EvaluatedSpec {
-  return { kind: POLICIES.kind, key: { namespace, name }, generation, owner: namespace };
+function specOf({ metadata: { namespace = '', generation } }: Policy, key: ObjectKey): EvaluatedSpec {
+  return { kind: POLICIES.kind, key, generation, owner: namespace };
 }
 
 function copyWith(copy: Policy, resolved: readonly ResolvedTemplate[], retryAfterMs: number | undefined): ResolvedCopy {

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { findCondition, type Policy, setReadiness } from '../../resources/index.ts';
 import { notAppliedStatus, rootStatus } from './root-status.ts';
 
+const HERE = { name: 'local-cluster', namespace: 'local-cluster' };
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 
 function policy(status: NonNullable<Policy['status']> = {}, generation = 3): Policy {
@@ -39,7 +40,7 @@ describe('the status of a Policy', () => {
       conditions: [...EVALUATED, invalid],
       observedGeneration: 3,
     });
-    const status = rootStatus(policy({}, 7), copy, 'local-cluster', undefined, NOW);
+    const status = rootStatus(policy({}, 7), [{ target: HERE, copy, failure: undefined }], NOW);
     assert.deepEqual(
       [status.compliant, status.message, status.pending, status.observedGeneration],
       ['Pending', 'a waits', pending, 7],
@@ -54,9 +55,7 @@ describe('the status of a Policy', () => {
     for (const copy of [undefined, policy({ compliant: 'Compliant', conditions: EVALUATED, observedGeneration: 2 })]) {
       const status = rootStatus(
         policy({ compliant: 'Compliant', conditions: EVALUATED }),
-        copy,
-        'local-cluster',
-        undefined,
+        [{ target: HERE, copy, failure: undefined }],
         NOW,
       );
       assert.equal(status.compliant, undefined);
@@ -67,19 +66,19 @@ describe('the status of a Policy', () => {
 
   it('says why a pass failed', () => {
     const failure = { state: 'stalled', reason: 'ClusterNamespaceNotOurs', message: 'not ours' } as const;
-    const status = rootStatus(policy(), undefined, 'local-cluster', failure, NOW);
+    const status = rootStatus(policy(), [{ target: HERE, copy: undefined, failure }], NOW);
     assert.deepEqual([status.message, ...ready(status.conditions)], ['not ours', 'False', 'ClusterNamespaceNotOurs']);
     assert.equal(findCondition(status.conditions, 'Stalled')?.status, 'True');
   });
 
   it('that applies nowhere has no compliance, and is stalled only if a user must act', () => {
-    for (const [isStalled, status] of [
-      [true, 'False'],
-      [false, 'True'],
+    for (const [state, status] of [
+      ['stalled', 'False'],
+      ['ready', 'True'],
     ] as const) {
       const result = notAppliedStatus(
         policy({ compliant: 'Compliant' }),
-        { reason: 'Disabled', message: 'off', isStalled },
+        { state, reason: 'Disabled', message: 'off' },
         NOW,
       );
       assert.deepEqual(
@@ -87,5 +86,54 @@ describe('the status of a Policy', () => {
         [undefined, 'off', status, 'Disabled'],
       );
     }
+  });
+
+  it('of several clusters is that of each and the worst of all, and names who reports nothing', () => {
+    const reported = (name: string, status?: NonNullable<Policy['status']>) => ({
+      target: { name, namespace: `ns-${name}` },
+      copy: status && policy({ conditions: EVALUATED, observedGeneration: 3, ...status }),
+      failure: undefined,
+    });
+    const pending = [{ template: 'a', reason: 'NotFound', message: 'missing' }] as const;
+    const waiting = reported('c', { compliant: 'Pending', pending });
+    const alsoWaiting = reported('d', { compliant: 'Pending', pending });
+    const good = reported('a', { compliant: 'Compliant' });
+    const bad = reported('b', { compliant: 'NonCompliant' });
+    const silent = reported('silent');
+    const outdated = reported('old', { compliant: 'Compliant', observedGeneration: 2 });
+
+    const all = rootStatus(policy(), [silent, waiting, alsoWaiting, bad, good], NOW);
+    assert.equal(all.compliant, 'NonCompliant');
+    assert.equal(all.message, 'NonCompliant on b; Pending on c, d; not known on silent');
+    assert.deepEqual(all.pending, pending);
+    assert.deepEqual(all.status, [
+      { clustername: 'a', clusternamespace: 'ns-a', compliant: 'Compliant' },
+      { clustername: 'b', clusternamespace: 'ns-b', compliant: 'NonCompliant' },
+      { clustername: 'c', clusternamespace: 'ns-c', compliant: 'Pending' },
+      { clustername: 'd', clusternamespace: 'ns-d', compliant: 'Pending' },
+      { clustername: 'silent', clusternamespace: 'ns-silent' },
+    ]);
+    assert.deepEqual(ready(all.conditions), ['False', 'Evaluating']);
+    for (const unknown of [silent, outdated]) {
+      const { compliant, message } = rootStatus(policy(), [good, unknown], NOW);
+      assert.deepEqual([compliant, message], [undefined, `not known on ${unknown.target.name}`]);
+    }
+    const done = rootStatus(policy(), [good, reported('b', { compliant: 'Compliant' })], NOW);
+    assert.deepEqual(
+      [done.compliant, done.message, ...ready(done.conditions)],
+      ['Compliant', undefined, 'True', 'Evaluated'],
+    );
+  });
+
+  it('names the cluster whose copy could not be written', () => {
+    const failure = { state: 'stalled', reason: 'ClusterNamespaceNotOurs', message: 'not ours' } as const;
+    const copy = policy({ compliant: 'Compliant', conditions: EVALUATED, observedGeneration: 3 });
+    const results = [
+      { target: HERE, copy, failure: undefined },
+      { target: { name: 'x', namespace: 'x' }, copy: undefined, failure },
+    ];
+    const status = rootStatus(policy(), results, NOW);
+    assert.equal(status.compliant, undefined);
+    assert.equal(findCondition(status.conditions, 'Stalled')?.message, 'x: not ours');
   });
 });

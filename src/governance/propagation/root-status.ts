@@ -1,8 +1,11 @@
-// The status of a Policy by that of its copy.
+// The status of a Policy by those of its copies.
+import { compareStrings } from '../../go/index.ts';
 import {
+  type ComplianceState,
   type Condition,
   DEPENDENCIES_VALID,
   findCondition,
+  type PendingTemplate,
   type Policy,
   READY,
   type Readiness,
@@ -11,77 +14,135 @@ import {
   setReadiness,
   STALLED,
 } from '../../resources/index.ts';
+import { listed } from '../../values/index.ts';
 import { POLICY_REASONS, type PolicyStatus } from '../policy-reasons.ts';
+import type { Target } from '../targets/targets.ts';
+import { worstCompliance } from '../worst-compliance.ts';
 
-/** A Policy that applies nowhere, and why. */
-export interface NotApplied {
-  readonly reason: string;
-  readonly message: string;
-  /** Whether nothing changes without a change by a user. */
-  readonly isStalled: boolean;
-}
+/** Clusters that a message names. */
+const MAX_NAMED = 10;
+/** Templates that wait, on all clusters together: each cluster can add as many as a Policy has. */
+const MAX_PENDING = 1000;
 
-/** The status of a Policy that applies nowhere. */
-export function notAppliedStatus(root: Policy, { reason, message, isStalled }: NotApplied, now: number): PolicyStatus {
-  const readiness: Readiness = { state: isStalled ? 'stalled' : 'ready', reason, message };
+/** The status of a Policy that applies nowhere. @param readiness why */
+export function notAppliedStatus(root: Policy, readiness: Readiness, now: number): PolicyStatus {
   return {
-    message,
+    message: readiness.message,
     conditions: setReadiness(root.status?.conditions, readiness, root.metadata.generation ?? 0, now),
     observedGeneration: root.metadata.generation ?? 0,
   };
 }
 
+/** What a cluster reports about a Policy. */
+export interface TargetResult {
+  readonly target: Target;
+  /** The copy with the present spec; undefined before it was written. */
+  readonly copy: Policy | undefined;
+  /** Why the copy could not be written. */
+  readonly failure: Readiness | undefined;
+}
+
+/** A cluster with what its copy says about the present spec. */
+interface Report extends TargetResult {
+  readonly status: PolicyStatus;
+}
+
 /**
- * The status of a Policy with a copy.
- * @param copy the copy with the present spec; undefined before it was written
- * @param failure the failure of the pass that ends with this status
+ * The status of a Policy with copies: the compliance of each cluster, and the worst of them. A cluster that does not
+ * report has none, and nothing is Compliant while there is one.
  */
-export function rootStatus(
-  root: Policy,
-  copy: Policy | undefined,
-  clusterName: string,
-  failure: Readiness | undefined,
-  now: number,
-): PolicyStatus {
-  const isSeen = copy?.status?.observedGeneration === copy?.metadata.generation;
-  const { compliant, message: reported, pending, conditions } = (isSeen ? copy?.status : undefined) ?? {};
-  const message = failure?.message ?? reported ?? '';
+export function rootStatus(root: Policy, results: readonly TargetResult[], now: number): PolicyStatus {
+  const reports = results
+    .toSorted((left, right) => compareStrings(left.target.name, right.target.name))
+    .map((result) => ({ ...result, status: reportedBy(result.copy) }));
+  const compliant = worstCompliance(reports.map(({ status }) => status.compliant));
+  const message = messageOf(reports);
+  const pending = pendingOf(reports);
   const generation = root.metadata.generation ?? 0;
-  const readiness = failure ?? readinessOf(conditions);
-  const cluster = { clustername: clusterName, clusternamespace: clusterName };
+  const own = setReadiness(root.status?.conditions, readinessOf(reports), generation, now);
   return {
     ...(compliant === undefined ? {} : { compliant }),
     ...(message === '' ? {} : { message }),
-    ...(pending === undefined ? {} : { pending }),
-    status: [{ ...cluster, ...(compliant === undefined ? {} : { compliant }) }],
-    conditions: withDependencies(
-      setReadiness(root.status?.conditions, readiness, generation, now),
-      conditions,
-      root,
-      now,
-    ),
+    ...(pending.length === 0 ? {} : { pending }),
+    status: reports.map(({ target, status }) => ({
+      clustername: target.name,
+      clusternamespace: target.namespace,
+      ...(status.compliant === undefined ? {} : { compliant: status.compliant }),
+    })),
+    conditions: withDependencies(own, reports, generation, now),
     observedGeneration: generation,
   };
 }
 
-/** The conditions with `DependenciesValid` of the copy. */
-function withDependencies(
-  own: readonly Condition[],
-  ofCopy: readonly Condition[] | undefined,
-  { metadata }: Policy,
-  now: number,
-): readonly Condition[] {
-  const valid = findCondition(ofCopy, DEPENDENCIES_VALID);
-  return valid === undefined
-    ? own.filter(({ type }) => type !== DEPENDENCIES_VALID)
-    : setCondition(own, { ...valid, observedGeneration: metadata.generation ?? 0 }, now);
+/** The status of a copy, unless it is about an older spec. */
+function reportedBy(copy: Policy | undefined): PolicyStatus {
+  return copy?.status?.observedGeneration === copy?.metadata.generation ? (copy?.status ?? {}) : {};
 }
 
-/** The readiness of a copy, for its root. */
-function readinessOf(conditions: readonly Condition[] | undefined): Readiness {
+/** The message of the only cluster; of several, which have which compliance, the worst first. */
+function messageOf(reports: readonly Report[]): string {
+  const [first, ...others] = reports;
+  if (others.length === 0) {
+    return first?.failure?.message ?? first?.status.message ?? '';
+  }
+  const named = (state: ComplianceState | undefined): readonly string[] =>
+    reports.filter(({ status }) => status.compliant === state).map(({ target }) => target.name);
+  const groups = (['NonCompliant', 'Pending', undefined] as const).map(
+    (state) => [state ?? 'not known', named(state)] as const,
+  );
+  return groups
+    .filter(([, names]) => names.length > 0)
+    .map(([state, names]) => `${state} on ${listed(names, MAX_NAMED)}`)
+    .join('; ');
+}
+
+/** The templates that wait on any cluster, those that wait for the same on several once. */
+function pendingOf(reports: readonly Report[]): readonly PendingTemplate[] {
+  const all = reports.flatMap(({ status }) => status.pending ?? []);
+  const distinct = new Map(all.map((one) => [JSON.stringify([one.template, one.reason, one.message]), one]));
+  return [...distinct.values()].slice(0, MAX_PENDING);
+}
+
+/** The conditions with `DependenciesValid` of the copies: that of the first which has a problem. */
+function withDependencies(
+  own: readonly Condition[],
+  reports: readonly Report[],
+  observedGeneration: number,
+  now: number,
+): readonly Condition[] {
+  const reported = reports.flatMap(({ status }) => findCondition(status.conditions, DEPENDENCIES_VALID) ?? []);
+  const valid = reported.find(({ status }) => status !== 'True') ?? reported[0];
+  return valid === undefined
+    ? own.filter(({ type }) => type !== DEPENDENCIES_VALID)
+    : setCondition(own, { ...valid, observedGeneration }, now);
+}
+
+/** The readiness of the cluster that is furthest from ready; of several clusters, its message names it. */
+function readinessOf(reports: readonly Report[]): Readiness {
+  const all = reports.map(({ target, failure, status }) => ({
+    target,
+    readiness: failure ?? readinessIn(status.conditions),
+  }));
+  const worst = (['stalled', 'reconciling', 'ready'] as const)
+    .map((state) => all.find(({ readiness }) => readiness.state === state))
+    .find((one) => one !== undefined);
+  if (worst === undefined) {
+    return EVALUATING;
+  }
+  const { target, readiness } = worst;
+  return all.length === 1 ? readiness : { ...readiness, message: `${target.name}: ${readiness.message}` };
+}
+
+const EVALUATING: Readiness = {
+  state: 'reconciling',
+  reason: POLICY_REASONS.evaluating,
+  message: 'the Policy is being evaluated',
+};
+
+function readinessIn(conditions: readonly Condition[] | undefined): Readiness {
   const ready = findCondition(conditions, READY);
   if (ready === undefined) {
-    return { state: 'reconciling', reason: POLICY_REASONS.evaluating, message: 'the Policy is being evaluated' };
+    return EVALUATING;
   }
   const { reason, message } = ready;
   const isStalled = findCondition(conditions, STALLED) !== undefined;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findCondition, type PendingDependency, type Policy } from '../../resources/index.ts';
-import { complianceOf, copyStatus, type TemplateResult, unplannedStatus } from './copy-status.ts';
+import { copyStatus, type TemplateResult, unplannedStatus } from './copy-status.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 
@@ -45,20 +45,6 @@ const waiting = (
   compliant,
   message: `${compliant}; it waits`,
   pending,
-});
-
-describe('the compliance of templates together', () => {
-  for (const [states, expected] of [
-    [['Compliant', 'Compliant'], 'Compliant'],
-    [['Compliant', 'Pending'], 'Pending'],
-    [['Pending', 'NonCompliant', undefined], 'NonCompliant'],
-    [['Pending', undefined], 'Pending'],
-    [['Compliant', undefined], undefined],
-  ] as const) {
-    it(`of ${states.map(String).join(', ')} is ${String(expected)}`, () => {
-      assert.equal(complianceOf(states.map((compliant) => ({ compliant }))), expected);
-    });
-  }
 });
 
 describe('the status of a copy', () => {

@@ -16,6 +16,7 @@ import {
 import { inertText, shortened } from '../../values/index.ts';
 import { withMessage } from '../history/status-history.ts';
 import { POLICY_REASONS, type PolicyStatus } from '../policy-reasons.ts';
+import { worstCompliance } from '../worst-compliance.ts';
 
 /** Length of the message of a Policy, a cell of a table. Characters. */
 const MAX_SUMMARY_LENGTH = 200;
@@ -79,7 +80,7 @@ export function copyStatus(
   now: number,
 ): PolicyStatus {
   const generation = copy.metadata.generation ?? 0;
-  const compliant = complianceOf(results);
+  const compliant = worstCompliance(results.map((result) => result.compliant));
   const message = failure?.message ?? summaryOf(results);
   const pending = pendingTemplates(results);
   const readiness = failure ?? readinessOf(results, compliant, message);
@@ -112,13 +113,6 @@ export function unplannedStatus({ metadata, status }: Policy, failure: Readiness
     conditions: setReadiness(status?.conditions, failure, generation, now),
     ...(isStalled ? { observedGeneration: generation } : {}),
   };
-}
-
-/** NonCompliant if a template is, else Pending if one is; Compliant only if all are. */
-export function complianceOf(results: readonly Pick<TemplateResult, 'compliant'>[]): ComplianceState | undefined {
-  const states = results.map(({ compliant }) => compliant);
-  const worst = (['NonCompliant', 'Pending'] as const).find((state) => states.includes(state));
-  return worst ?? (states.includes(undefined) ? undefined : 'Compliant');
 }
 
 function detailsOf(

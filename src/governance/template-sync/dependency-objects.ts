@@ -13,7 +13,7 @@ import { errorText } from '../../values/index.ts';
 import { type DependencyLookup, type DependencyObject, objectId, type Requirement } from '../dependencies/index.ts';
 import { type KindMappings, typeKey } from '../objects/kind-mappings.ts';
 import type { KindObjects, ObjectReader, ObjectSelection } from '../objects/watched-kinds.ts';
-import { rootOf } from '../propagation/replicated-policy.ts';
+import { rootOf } from '../targets/policy-copy.ts';
 
 /** The kinds of some dependencies. */
 export interface MappedDependencies {

@@ -30,7 +30,7 @@ import {
 import type { MissingKinds } from '../objects/missing-kinds.ts';
 import type { ObjectReader } from '../objects/watched-kinds.ts';
 import { hubTemplateErrorOf } from '../propagation/hub-templates.ts';
-import { rootOf } from '../propagation/replicated-policy.ts';
+import { rootOf } from '../targets/policy-copy.ts';
 import type { DependencyObjects } from './dependency-objects.ts';
 import type { TemplateKind, TemplateKinds } from './template-kinds.ts';
 import { POLICY_ANNOTATION } from './template-object.ts';
@@ -48,7 +48,8 @@ export interface PlannedTemplate {
 }
 
 export interface TemplatePlansOptions {
-  readonly clusterName: string;
+  /** Of the copies and their templates. */
+  readonly namespace: string;
   readonly kinds: TemplateKinds;
   readonly dependencies: DependencyObjects;
   readonly reader: ObjectReader;
@@ -69,12 +70,12 @@ export class TemplatePlans {
 
   /** Plans the templates of a copy. Changes of all objects that the plans read enqueue the copy. */
   async of(copy: Policy, signal: AbortSignal): Promise<readonly PlannedTemplate[]> {
-    const { dependencies, reader, missing, clusterName } = this.#options;
+    const { dependencies, reader, missing, namespace } = this.#options;
     const { dependencies: listed, 'policy-templates': templates } = copy.spec;
-    const key = { namespace: clusterName, name: copy.metadata.name ?? '' };
+    const key = { namespace, name: copy.metadata.name ?? '' };
     const topLevel = readDependencies(listed);
     const unions = templates.map(({ extraDependencies }) =>
-      unionDependencies(topLevel, readDependencies(extraDependencies), clusterName),
+      unionDependencies(topLevel, readDependencies(extraDependencies), namespace),
     );
     const mapped = await dependencies.map(
       unions.flatMap(({ requirements }) => requirements),
@@ -138,10 +139,10 @@ export class TemplatePlans {
   }
 
   #plan(copy: Policy, { template, index, union, found, unmet }: PlanInput, isUnique: boolean): PlannedTemplate {
-    const { clusterName } = this.#options;
+    const { namespace } = this.#options;
     const name = nameOf(template.objectDefinition);
     const kind = 'kind' in found ? found.kind : undefined;
-    const key = kind?.type.namespaced === false ? { name } : { namespace: clusterName, name };
+    const key = kind?.type.namespaced === false ? { name } : { namespace, name };
     const stored = name === '' ? undefined : kind?.get(key);
     const mapping: TemplateMapping =
       'kind' in found

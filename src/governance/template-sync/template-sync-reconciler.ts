@@ -29,8 +29,7 @@ import {
 import { errorText } from '../../values/index.ts';
 import { complianceOf, conditionsOf, pendingDependencies, templateErrorMessage } from '../dependencies/index.ts';
 import type { DependencyGraphs } from '../dependency-graphs.ts';
-import type { GovernanceSettings } from '../governance-settings.ts';
-import { isCopy, rootOf } from '../propagation/replicated-policy.ts';
+import { isCopy, rootOf } from '../targets/policy-copy.ts';
 import { POLICY_REASONS } from '../policy-reasons.ts';
 import { prunedText } from '../pruned-text.ts';
 import { OwnObjects } from '../own-objects.ts';
@@ -51,11 +50,10 @@ const CLUSTER_SCOPED_FINALIZER = 'portcullis.dev/cluster-scoped-templates';
 
 export interface TemplateSyncOptions {
   readonly cluster: Cluster;
-  readonly settings: GovernanceSettings;
   readonly policies: ObjectCache<Policy>;
   readonly plans: TemplatePlans;
   readonly kinds: TemplateKinds;
-  readonly graphs: DependencyGraphs;
+  readonly graphs: Pick<DependencyGraphs, 'current'>;
   readonly events: EventSink;
 }
 
@@ -106,7 +104,7 @@ export class TemplateSyncReconciler {
       this.#options.plans.forget(key);
       return { isLast: true };
     }
-    if (!isCopy(copy, this.#options.settings.clusterName)) {
+    if (!isCopy(copy)) {
       throw new Stalled(
         POLICY_REASONS.notACopy,
         'Policies in the namespace of the cluster are copies: create the Policy in another namespace',

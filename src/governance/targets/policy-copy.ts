@@ -1,4 +1,4 @@
-// The copy of a Policy in the namespace of a cluster, as Open Cluster Management's propagator makes it.
+// The copy of a Policy for a cluster, as Open Cluster Management's propagator makes it.
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import {
@@ -12,6 +12,7 @@ import {
   type Policy,
   type PolicyDependency,
 } from '../../resources/index.ts';
+import type { Target } from './targets.ts';
 
 /** Longest value of a label. */
 const MAX_LABEL_LENGTH = 63;
@@ -50,40 +51,47 @@ export function rootPolicyLabel(copy: string): string {
 /** Dependencies of a Policy and its templates, by canonical names. */
 export type Canonical = (dependencies: readonly PolicyDependency[]) => readonly PolicyDependency[];
 
+/** The spec of copies: that of the Policy, with canonical dependencies. */
+export function canonicalSpec(
+  { dependencies, 'policy-templates': templates, ...spec }: Policy['spec'],
+  canonical: Canonical,
+): Policy['spec'] {
+  return {
+    ...spec,
+    ...(dependencies === undefined ? {} : { dependencies: canonical(dependencies) }),
+    'policy-templates': templates.map(({ extraDependencies, ...template }) => ({
+      ...template,
+      ...(extraDependencies === undefined ? {} : { extraDependencies: canonical(extraDependencies) }),
+    })),
+  };
+}
+
 /** The copy of a Policy for a cluster. */
-export function replicatedPolicy(root: Policy, name: string, clusterName: string, canonical: Canonical): Policy {
-  const { dependencies, 'policy-templates': templates, ...spec } = root.spec;
+export function policyCopy(root: Policy, name: string, target: Target, spec: Policy['spec']): Policy {
   return {
     apiVersion: apiVersionOf(POLICIES),
     kind: POLICIES.kind,
     metadata: {
-      namespace: clusterName,
+      namespace: target.namespace,
       name,
       labels: {
         ...copied(root.metadata.labels, root.spec.copyPolicyMetadata),
         [GOVERNANCE_LABELS.rootPolicy]: rootPolicyLabel(name),
-        [GOVERNANCE_LABELS.clusterName]: clusterName,
-        [GOVERNANCE_LABELS.clusterNamespace]: clusterName,
+        [GOVERNANCE_LABELS.clusterName]: target.name,
+        [GOVERNANCE_LABELS.clusterNamespace]: target.namespace,
       },
       annotations: {
         ...copied(root.metadata.annotations, root.spec.copyPolicyMetadata),
         [ARGO_COMPARE_OPTIONS]: 'IgnoreExtraneous',
       },
     },
-    spec: {
-      ...spec,
-      ...(dependencies === undefined ? {} : { dependencies: canonical(dependencies) }),
-      'policy-templates': templates.map(({ extraDependencies, ...template }) => ({
-        ...template,
-        ...(extraDependencies === undefined ? {} : { extraDependencies: canonical(extraDependencies) }),
-      })),
-    },
+    spec,
   };
 }
 
-/** Whether an object is a copy of a Policy. */
-export function isCopy({ metadata }: KubernetesObject, clusterName: string): boolean {
-  return metadata.namespace === clusterName && metadata.labels?.[GOVERNANCE_LABELS.rootPolicy] !== undefined;
+/** Whether a Policy in the namespace of a cluster is a copy, not one that a user created there. */
+export function isCopy({ metadata }: KubernetesObject): boolean {
+  return metadata.labels?.[GOVERNANCE_LABELS.rootPolicy] !== undefined;
 }
 
 /** Whether a stored copy equals the wanted one. Labels and annotations of others are not kept, as upstream. */

@@ -12,9 +12,13 @@ import {
 } from '../../resources/index.ts';
 import { SharedCaches } from '../../runtime/index.ts';
 import { DEFAULT_GOVERNANCE_SETTINGS } from '../governance-settings.ts';
+import { OwnCluster } from '../targets/own-cluster.ts';
 import { until } from '../testing/until.ts';
 import type { Postponed, ResolvedCopy } from './hub-templates.ts';
-import { PropagationReconciler } from './propagation-reconciler.ts';
+import { CopyPlans } from './copy-plans.ts';
+import { CopyReconciler } from './copy-reconciler.ts';
+import { CopyRecords } from './copy-records.ts';
+import { RootReconciler } from './root-reconciler.ts';
 
 const KEY = { namespace: 'policies', name: 'slow' };
 const COPY = { namespace: 'local-cluster', name: 'policies.slow' };
@@ -58,12 +62,14 @@ describe('a Policy whose templates of the hub are postponed', () => {
     await caches.ready;
 
     let isPostponed = false;
-    const reconciler = new PropagationReconciler({
-      cluster: admin,
-      settings: DEFAULT_GOVERNANCE_SETTINGS,
-      policies,
-      policySets,
-      namespace: { ensure: async () => undefined },
+    const targets = new OwnCluster('local-cluster', false);
+    const plans = new CopyPlans({ governed: DEFAULT_GOVERNANCE_SETTINGS, targets, policySets });
+    const records = new CopyRecords(() => undefined);
+    const shared = { cluster: admin, targets, plans, policies, records };
+    const roots = new RootReconciler({ ...shared, copiesOf: () => policies.list('local-cluster') });
+    const copies = new CopyReconciler({
+      ...shared,
+      namespaces: { ensure: async () => undefined },
       hubTemplates: {
         forget: () => undefined,
         resolve: async (_root: Policy, copy: Policy): Promise<ResolvedCopy | Postponed> =>
@@ -71,7 +77,11 @@ describe('a Policy whose templates of the hub are postponed', () => {
       },
       events: { event: () => undefined },
     });
-    const reconcile = async () => await reconciler.reconcile(KEY, stop.signal, { failures: 0, stopped: stop.signal });
+    const reconcile = async () => {
+      const result = await copies.reconcile(COPY, stop.signal, { failures: 0, stopped: stop.signal });
+      await roots.reconcile(KEY, stop.signal);
+      return result;
+    };
 
     await reconcile();
     const copy = await admin.get(POLICIES, COPY);
