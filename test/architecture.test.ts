@@ -31,6 +31,7 @@ const ORDER = [
   'lifecycle',
   'governance',
   'network-policy',
+  'controller',
   'explain',
   'audit',
   'fleet',

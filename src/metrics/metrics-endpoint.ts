@@ -1,21 +1,22 @@
 // Answers `GET /metrics`.
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Registry } from 'prom-client';
-import { metricsPage } from './metrics-page.ts';
+import { Registry } from 'prom-client';
+import { metricsPage, type MetricsOf } from './metrics-page.ts';
 
 /** Pages that are written at the same time: two scrapers, each with a second try. */
 const MAX_PAGES = 4;
 /** `Retry-After` of further requests. Seconds. */
 const RETRY_AFTER_SECONDS = '5';
 
-/** Writes the page of a registry as fast as the client reads it, so that no page is in memory whole. */
+/** Writes the page of registries as fast as the client reads it, so that no page is in memory whole. */
 export class MetricsEndpoint {
-  readonly #registry: Registry;
+  readonly #registries: Iterable<MetricsOf>;
   #pages = 0;
 
-  constructor(registry: Registry) {
-    this.#registry = registry;
+  /** `registries` is read for each page. */
+  constructor(registries: Iterable<MetricsOf>) {
+    this.#registries = registries;
   }
 
   /** Never rejects. */
@@ -27,7 +28,7 @@ export class MetricsEndpoint {
     }
     this.#pages += 1;
     try {
-      response.writeHead(200, { 'content-type': this.#registry.contentType });
+      response.writeHead(200, { 'content-type': Registry.PROMETHEUS_CONTENT_TYPE });
       if (request.method !== 'HEAD') {
         await this.#write(response);
       }
@@ -43,7 +44,7 @@ export class MetricsEndpoint {
   async #write(response: ServerResponse): Promise<void> {
     const closed = new AbortController();
     response.once('close', () => closed.abort());
-    for await (const slice of metricsPage(this.#registry)) {
+    for await (const slice of metricsPage(this.#registries)) {
       if (!response.write(slice)) {
         await once(response, 'drain', { signal: closed.signal });
       }

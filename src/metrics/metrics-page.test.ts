@@ -44,7 +44,7 @@ describe('a page of metrics', () => {
     const lines = (text: string): string[] =>
       text.split('\n').filter((line) => line !== '' && !line.includes('omitted'));
     const expected = (await registry.metrics()).replaceAll(' Nan\n', ' NaN\n');
-    assert.deepEqual(lines(await pageText(registry)), lines(expected));
+    assert.deepEqual(lines(await pageText([{ registry }])), lines(expected));
   });
 
   it('leaves time to other work of the thread', async () => {
@@ -55,7 +55,7 @@ describe('a page of metrics', () => {
       turns += 1;
       counting = setImmediate(count);
     });
-    await pageText(registry);
+    await pageText([{ registry }]);
     clearImmediate(counting);
     assert.ok(turns >= 40, `${turns} turns of the event loop`);
   });
@@ -63,7 +63,7 @@ describe('a page of metrics', () => {
   it('has a limit for each metric, and says what it leaves out', async () => {
     const registry = new Registry();
     registry.registerMetric(large(MAX_SERIES_OF_METRIC + 7));
-    const text = await pageText(registry);
+    const text = await pageText([{ registry }]);
     assert.equal(text.split('\n').filter((line) => line.startsWith('large{')).length, MAX_SERIES_OF_METRIC);
     assert.match(text, /^portcullis_metrics_samples_omitted\{metric="large"\} 7$/m);
   });
@@ -82,7 +82,7 @@ describe('a page of metrics', () => {
       },
     };
     registry.registerMetric(metric as unknown as Metric);
-    const page = metricsPage(registry);
+    const page = metricsPage([{ registry }]);
     await page.next();
     labels.clear();
     let rest = '';
@@ -102,7 +102,7 @@ describe('the endpoint of metrics', () => {
       registry.registerMetric(large(40_000, name));
     }
     let most = 0;
-    const endpoint = new MetricsEndpoint(registry);
+    const endpoint = new MetricsEndpoint([{ registry }]);
     const server = createServer((incoming, response) => {
       void endpoint.answer(incoming, response);
       response.on('drain', () => (most = Math.max(most, response.writableLength)));

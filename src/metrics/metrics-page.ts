@@ -1,4 +1,4 @@
-// The page of a registry in the Prometheus text format, in slices: other work of the thread goes on between them.
+// The page of registries in the Prometheus text format, in slices: other work of the thread goes on between them.
 // https://prometheus.io/docs/instrumenting/exposition_formats/
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Metric, Registry } from 'prom-client';
@@ -24,26 +24,36 @@ export interface SampledMetric {
   samples(): Iterable<Sample>;
 }
 
+/** The metrics of a process, or of one of several clusters in it. */
+export interface MetricsOf {
+  readonly registry: Registry;
+  /** The value of the label `cluster`. Default: no label. */
+  readonly name?: string;
+}
+
 /** The page, slice by slice. At its end it says how many samples it left out of each metric. */
-export async function* metricsPage(registry: Registry): AsyncGenerator<string> {
+export async function* metricsPage(registries: Iterable<MetricsOf>): AsyncGenerator<string> {
   const omitted: Sample[] = [];
-  for (const metric of registry.getMetricsAsArray() as unknown as (Metric | SampledMetric)[]) {
-    const { name, help, type, samples } = await readMetric(metric);
-    let text = head(name, help, type);
+  for (const [name, metrics] of metricsByName(registries)) {
     let count = 0;
-    for (const sample of samples) {
-      count += 1;
-      if (count > MAX_SERIES_OF_METRIC) {
-        continue;
+    for (const [index, { metric, labels }] of metrics.entries()) {
+      const { help, type, samples } = await readMetric(metric);
+      let text = index === 0 ? head(name, help, type) : '';
+      for (const sample of samples) {
+        count += 1;
+        if (count > MAX_SERIES_OF_METRIC) {
+          continue;
+        }
+        text += sampleText(name, sample, labels);
+        if (count % SLICE_SAMPLES === 0) {
+          yield text;
+          text = '';
+          await turn();
+        }
       }
-      text += sampleText(name, sample);
-      if (count % SLICE_SAMPLES === 0) {
-        yield text;
-        text = '';
-        await turn();
-      }
+      yield text;
     }
-    yield `${text}\n`;
+    yield '\n';
     if (count > MAX_SERIES_OF_METRIC) {
       omitted.push({ labels: { metric: name }, value: count - MAX_SERIES_OF_METRIC });
     }
@@ -55,12 +65,33 @@ export async function* metricsPage(registry: Registry): AsyncGenerator<string> {
 }
 
 /** The whole page. */
-export async function pageText(registry: Registry): Promise<string> {
+export async function pageText(registries: Iterable<MetricsOf>): Promise<string> {
   let text = '';
-  for await (const slice of metricsPage(registry)) {
+  for await (const slice of metricsPage(registries)) {
     text += slice;
   }
   return text;
+}
+
+interface LabelledMetric {
+  readonly metric: Metric | SampledMetric;
+  readonly labels: Sample['labels'];
+}
+
+/** A metric has one head on a page, however many registries have it. */
+function metricsByName(registries: Iterable<MetricsOf>): ReadonlyMap<string, readonly LabelledMetric[]> {
+  const metrics = new Map<string, LabelledMetric[]>();
+  for (const { registry, name: cluster } of registries) {
+    for (const metric of registry.getMetricsAsArray() as unknown as (
+      | (Metric & { readonly name: string })
+      | SampledMetric
+    )[]) {
+      const same = metrics.get(metric.name) ?? [];
+      same.push({ metric, labels: cluster === undefined ? undefined : { cluster } });
+      metrics.set(metric.name, same);
+    }
+  }
+  return metrics;
 }
 
 interface ReadMetric {
@@ -85,9 +116,11 @@ function head(name: string, help: string, type: string): string {
   return `# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', String.raw`\n`)}\n# TYPE ${name} ${type}\n`;
 }
 
-function sampleText(name: string, { metricName = name, labels = {}, value }: Sample): string {
+function sampleText(name: string, { metricName = name, labels, value }: Sample, further?: Sample['labels']): string {
   let text = '';
-  for (const [label, labelValue] of Object.entries(labels)) {
+  for (const [label, labelValue] of Object.entries(
+    further === undefined ? (labels ?? {}) : { ...further, ...labels },
+  )) {
     if (labelValue !== undefined) {
       text += `${text === '' ? '' : ','}${label}="${escaped(String(labelValue))}"`;
     }

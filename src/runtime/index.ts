@@ -1,3 +1,4 @@
+export { controlledCluster, type ControlledCluster } from './controlled-cluster.ts';
 export { pause, SYSTEM_CLOCK } from './clock.ts';
 export type { Clock } from './clock.ts';
 export { Controller } from './controller.ts';

@@ -349,7 +349,7 @@ export class PolicyServer {
       port: this.#options.operationsPort,
       routes: operationsRoutes({
         notReady: () => this.#notReady(),
-        metrics: new MetricsEndpoint(this.#registry),
+        metrics: new MetricsEndpoint([{ registry: this.#registry }]),
         policies: () => this.policies(),
       }),
     });

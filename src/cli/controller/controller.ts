@@ -3,11 +3,19 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { Registry } from 'prom-client';
 import { type Connection, connectionAs, KubernetesCluster } from '../../cluster/index.ts';
+import {
+  assembleController,
+  certificateFiles,
+  controllerService,
+  type ManagedOptions,
+  productIdentities,
+  serviceAccountUser,
+  type WebhookOptions,
+} from '../../controller/index.ts';
 import { ensureCertificates, type WebhookTarget } from '../../lifecycle/index.ts';
 import { CONTROLLER_FIELD_MANAGER } from '../../resources/index.ts';
-import { LeaderElector, RuntimeMetrics } from '../../runtime/index.ts';
+import { controlledCluster, LeaderElector } from '../../runtime/index.ts';
 import type { ControlTls } from '../../control/index.ts';
 import { probeRoutes, RoutedServer } from '../../https/index.ts';
 import { createLog } from '../../log/index.ts';
@@ -17,7 +25,6 @@ import { fileProblem, readWholeFileSync } from '../../files/index.ts';
 import { CliError } from '../errors.ts';
 import { endThreads } from '../../threads/index.ts';
 import { stopSignal } from '../signals.ts';
-import { assembleController, type WebhookOptions } from './assemble.ts';
 import {
   controllerCommandWithFlags,
   type ControllerFlags,
@@ -32,13 +39,6 @@ import { readServerSources } from '../module/read-sources.ts';
 import { readVerification } from '../module/read-verification.ts';
 import { governanceSettings } from './governance-flags.ts';
 import { managedSettings } from './managed-flags.ts';
-import {
-  certificateFiles,
-  controllerService,
-  type ManagedOptions,
-  productIdentities,
-  serviceAccountUser,
-} from './managed-servers.ts';
 import { catalogueLoader } from './network-policy-flags.ts';
 import { untilAnswered } from './until-answered.ts';
 import { usernameIn } from './username.ts';
@@ -63,13 +63,13 @@ async function controller(flags: ControllerFlags): Promise<void> {
   const stop = new AbortController();
   void stopped.then(() => stop.abort());
   const log = createLog({ level: flags.logLevel, format: flags.logFmt, color: process.stdout.isTTY });
-  const registry = new Registry();
-  const metrics = new RuntimeMetrics(registry);
   // Stops what already runs when the rest fails to start.
   await using running = new AsyncDisposableStack();
   running.defer(endThreads);
+  const cluster = running.use(new KubernetesCluster(connection, { fieldManager: CONTROLLER_FIELD_MANAGER }));
+  const controlled = controlledCluster({ cluster, log });
   let notReady = (): string | undefined => 'the API server has not answered yet';
-  const pages = new MetricsEndpoint(registry);
+  const pages = new MetricsEndpoint([controlled]);
   const operations = new RoutedServer({
     name: 'operations',
     host: flags.operationsAddr,
@@ -81,7 +81,6 @@ async function controller(flags: ControllerFlags): Promise<void> {
   });
   running.defer(() => operations.stop());
   const address = await operations.start();
-  const cluster = running.use(new KubernetesCluster(connection, { fieldManager: CONTROLLER_FIELD_MANAGER }));
   const requestTimeoutMs = Math.trunc(times.renewDeadlineMs * ELECTION_REQUEST_SHARE);
   const election = running.use(
     new KubernetesCluster(connection, { fieldManager: CONTROLLER_FIELD_MANAGER, requestTimeoutMs }),
@@ -98,19 +97,30 @@ async function controller(flags: ControllerFlags): Promise<void> {
     const options = { cluster, namespace, settings: managed.lifetimes, log };
     await untilAnswered(() => ensureCertificates(options, stop.signal), log, stop.signal);
   }
-  const shared = { settings, cluster, namespace, exemptNamespaces, registry, metrics, log };
   const {
     runtime,
     ready,
     webhook: checks,
   } = assembleController({
-    ...shared,
+    controlled,
+    settings,
+    namespace,
+    exemptNamespaces,
     tls: servers.tls,
     copies,
     servers: servers.managed ?? servers.target,
     identities: [...new Set([...(isServiceAccount(user) ? [user] : []), ...productIdentities(namespace)])],
     ...(flags.leaderElect
-      ? { elector: new LeaderElector({ ...times, cluster: election, namespace, name: LEASE, log, metrics }) }
+      ? {
+          elector: new LeaderElector({
+            ...times,
+            cluster: election,
+            namespace,
+            name: LEASE,
+            log,
+            metrics: controlled.metrics,
+          }),
+        }
       : {}),
     ...(servers.webhook === undefined ? {} : { webhook: { ...servers.webhook, controllerUser: user } }),
     ...(governance === undefined ? {} : { governance }),

@@ -1,8 +1,9 @@
 // Flags of a controller that manages the pods, Services and certificates of policy servers.
 import { isIP } from 'node:net';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type CertificateSettings, settingsProblem, DEFAULT_CERTIFICATE_SETTINGS } from '../../lifecycle/index.ts';
+import { settingsProblem, DEFAULT_CERTIFICATE_SETTINGS } from '../../lifecycle/index.ts';
 import { DEFAULT_EXEMPT_NAMESPACES } from '../../resources/index.ts';
+import type { ManagedSettings } from '../../controller/index.ts';
 import { durationMs } from '../cluster/duration.ts';
 import { usageError } from '../errors.ts';
 import { namespaceNames } from './namespace-names.ts';
@@ -22,18 +23,6 @@ export interface ManagedFlags {
   readonly caOverlap: string;
   readonly certificateLifetime: string;
   readonly exemptNamespaces: readonly string[];
-}
-
-export interface ManagedSettings {
-  /** The image of pods whose PolicyServer names an image of Kubewarden. */
-  readonly image: string;
-  /** The address that pods listen on. */
-  readonly listenAddress: string;
-  /** Who writes the Secrets with certificates: the controller (`own`), or another program, such as cert-manager. */
-  readonly certificates: 'own' | 'external';
-  /** Folder for the controller's own certificates; undefined: a temporary one. */
-  readonly certificatesDir: string | undefined;
-  readonly lifetimes: CertificateSettings;
 }
 
 export function addManagedFlags(command: Command): Command {

@@ -17,12 +17,12 @@ import {
   POLICY_SERVERS,
   type PolicyServer,
 } from '../../resources/index.ts';
-import { RuntimeMetrics } from '../../runtime/index.ts';
+import { controlledCluster } from '../../runtime/index.ts';
 import type { ControlTls, LocalCertificates } from '../../control/index.ts';
 import type { Logger } from '../../log/index.ts';
 import type { ReplicaOptions } from '../../server/index.ts';
 import { readObjects } from '../cluster/apply-files.ts';
-import { type AssembledController, assembleController } from '../controller/assemble.ts';
+import { type AssembledController, assembleController } from '../../controller/index.ts';
 import { readVerification } from '../module/read-verification.ts';
 import { governanceSettings } from '../controller/governance-flags.ts';
 import { catalogueLoader } from '../controller/network-policy-flags.ts';
@@ -207,7 +207,11 @@ function localController(
 ): AssembledController {
   const ca = readFileSync(certificates.caFile, 'utf8');
   return assembleController({
-    cluster: local.cluster.as(CONTROLLER_USER, { fieldManager: CONTROLLER_FIELD_MANAGER }),
+    controlled: controlledCluster({
+      cluster: local.cluster.as(CONTROLLER_USER, { fieldManager: CONTROLLER_FIELD_MANAGER }),
+      registry,
+      log,
+    }),
     namespace: PRODUCT_NAMESPACE,
     settings: { ...DEFAULT_ROLLOUT_SETTINGS, ...failing },
     tls: controlTls(certificates),
@@ -240,9 +244,6 @@ function localController(
     networkPolicyStatus,
     networkPolicyProjection,
     networkPolicyCatalogue,
-    registry,
-    metrics: new RuntimeMetrics(registry),
-    log,
   });
 }
 

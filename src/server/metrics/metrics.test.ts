@@ -43,7 +43,7 @@ function create(options: ServerMetricsOptions = {}, phases: readonly (readonly [
     memory: () => new PolicyMemory(memoryBudget(2 ** 30, 2), () => 'team'),
   };
   const metrics = new ServerMetrics(gauges, { ...options, registry });
-  return { metrics, text: () => pageText(registry) };
+  return { metrics, text: () => pageText([{ registry }]) };
 }
 
 const review = (metrics: ServerMetrics, change: Partial<Observation> = {}): void =>

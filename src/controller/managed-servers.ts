@@ -1,9 +1,9 @@
 // The parts of a controller that manages the pods, Services and certificates of policy servers.
 import { join } from 'node:path';
-import { Gauge, type Registry } from 'prom-client';
-import type { Cluster } from '../../cluster/index.ts';
+import { Gauge } from 'prom-client';
 import {
   CertificateController,
+  type CertificateSettings,
   CONTROLLER_CONTROL_SECRET,
   CONTROLLER_SERVICE,
   CONTROLLER_WEBHOOK_SECRET,
@@ -21,20 +21,24 @@ import {
   tenantModuleHosts,
   tenantModules,
   type WebhookTarget,
-} from '../../lifecycle/index.ts';
-import { POLICY_SERVERS, type PolicyServer } from '../../resources/index.ts';
-import {
-  type EventSink,
-  type ObjectCache,
-  withWriteBackoff,
-  type Runnable,
-  type RuntimeMetrics,
-  type SharedCaches,
-} from '../../runtime/index.ts';
-import type { ControlTls } from '../../control/index.ts';
-import type { Logger } from '../../log/index.ts';
-import type { TlsFiles } from '../../https/index.ts';
-import type { ManagedSettings } from './managed-flags.ts';
+} from '../lifecycle/index.ts';
+import { POLICY_SERVERS, type PolicyServer } from '../resources/index.ts';
+import { type ControlledCluster, type ObjectCache, type Runnable, withWriteBackoff } from '../runtime/index.ts';
+import type { ControlTls } from '../control/index.ts';
+import type { TlsFiles } from '../https/index.ts';
+
+/** What is managed, without the controller's own files. */
+export interface ManagedSettings {
+  /** The image of pods whose PolicyServer names an image of Kubewarden. */
+  readonly image: string;
+  /** The address that pods listen on. */
+  readonly listenAddress: string;
+  /** Who writes the Secrets with certificates: the controller (`own`), or another program, such as cert-manager. */
+  readonly certificates: 'own' | 'external';
+  /** Folder for the controller's own certificates; undefined: a temporary one. */
+  readonly certificatesDir: string | undefined;
+  readonly lifetimes: CertificateSettings;
+}
 
 export interface ManagedOptions extends ManagedSettings {
   /** Folder for the controller's own certificates. */
@@ -81,18 +85,7 @@ export class ManagedServers {
   readonly files: readonly Runnable[];
   readonly #namespace: string;
 
-  constructor(
-    options: ManagedOptions,
-    shared: {
-      readonly cluster: Cluster;
-      readonly caches: SharedCaches;
-      readonly namespace: string;
-      readonly events: EventSink;
-      readonly log: Logger;
-      readonly metrics: RuntimeMetrics;
-      readonly registry: Registry;
-    },
-  ) {
+  constructor(options: ManagedOptions, shared: ControlledCluster & { readonly namespace: string }) {
     const { certificates: mode, certificatesDir, image, listenAddress, lifetimes } = options;
     const { caches, cluster, namespace, log, registry } = shared;
     this.#namespace = namespace;

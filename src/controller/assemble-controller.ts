@@ -1,21 +1,19 @@
-// Assembles a controller from caches, replicas, policies, the webhook for our own kinds, and events, for the commands
-// `controller` and `start`.
-import type { Registry } from 'prom-client';
-import type { Cluster } from '../../cluster/index.ts';
+// Assembles the controllers of a cluster: replicas, policies, the webhook for our own kinds, governance, NetworkPolicies.
+import type { Cluster } from '../cluster/index.ts';
 import {
   GOVERNANCE_CONTROLLER_RULES,
   GovernanceControllers,
   type GovernanceSettings,
   OtherControllers,
   registerGovernanceMetrics,
-} from '../../governance/index.ts';
+} from '../governance/index.ts';
 import {
   type LoadCatalogue,
   NETWORK_POLICY_STATUS_RULES,
   NetworkPolicyControllers,
   type ProjectionOptions,
   StatusRemoval,
-} from '../../network-policy/index.ts';
+} from '../network-policy/index.ts';
 import {
   CopyService,
   type CopySettings,
@@ -28,28 +26,22 @@ import {
   ReplicaHub,
   type RolloutSettings,
   type WebhookTarget,
-} from '../../lifecycle/index.ts';
+} from '../lifecycle/index.ts';
 import {
   aborted,
-  EventRecorder,
-  type EventSink,
+  type ControlledCluster,
   type LeaderElector,
   withWriteBackoff,
   type Runnable,
   Runtime,
-  type RuntimeMetrics,
   SharedCaches,
-} from '../../runtime/index.ts';
-import type { ControlTls } from '../../control/index.ts';
-import type { Logger } from '../../log/index.ts';
+} from '../runtime/index.ts';
+import type { ControlTls } from '../control/index.ts';
 import { type ManagedOptions, ManagedServers } from './managed-servers.ts';
 
-/** The source of events. */
-const COMPONENT = 'portcullis-controller';
-
 export interface ControllerOptions {
-  /** Needs the rights of CONTROLLER_RULES. */
-  readonly cluster: Cluster;
+  /** Its account needs the rights of CONTROLLER_RULES. */
+  readonly controlled: ControlledCluster;
   /** Default: this process leads. */
   readonly elector?: LeaderElector;
   /** The namespace of Portcullis. */
@@ -73,7 +65,7 @@ export interface ControllerOptions {
   /** Default: none, and governance policies are left alone. */
   readonly governance?: AssembledGovernance;
   /**
-   * Whether NetworkPolicies have statuses; false: those that were written are removed. `cluster` then needs the rights of
+   * Whether NetworkPolicies have statuses; false: those that were written are removed. The account then needs the rights of
    * NETWORK_POLICY_READER_RULES and NETWORK_POLICY_STATUS_RULES. Default: they are left alone.
    */
   readonly networkPolicyStatus?: boolean;
@@ -81,9 +73,6 @@ export interface ControllerOptions {
   readonly networkPolicyProjection?: ProjectionOptions;
   /** Default: the builtin catalogue of network providers. */
   readonly networkPolicyCatalogue?: LoadCatalogue | undefined;
-  readonly registry: Registry;
-  readonly metrics: RuntimeMetrics;
-  readonly log: Logger;
 }
 
 /** Options of the webhook for our own kinds; without `ca` when policy servers are managed. */
@@ -93,7 +82,7 @@ export type WebhookOptions = Omit<
 > &
   Partial<Pick<OwnKindsWebhookOptions, 'ca'>>;
 
-/** The governance of a controller, whose `cluster` then needs the rights of GOVERNANCE_CONTROLLER_RULES, too. */
+/** The governance of a controller, whose cluster's account then needs the rights of GOVERNANCE_CONTROLLER_RULES, too. */
 interface AssembledGovernance {
   readonly settings: GovernanceSettings;
   /** The cluster as the governance account. */
@@ -109,11 +98,11 @@ export interface AssembledController {
   readonly webhook: OwnKindsWebhook | undefined;
 }
 
+/** The controllers of one cluster, which share nothing with those of others in this process. */
 export function assembleController(options: ControllerOptions): AssembledController {
-  const { cluster, elector, namespace, tls, log, registry, metrics } = options;
-  const caches = new SharedCaches({ cluster, log, metrics });
-  const events = new EventRecorder({ cluster, component: COMPONENT, log, metrics });
-  const shared = { cluster, caches, namespace, events, log, metrics, registry };
+  const { controlled, elector, namespace, tls } = options;
+  const { cluster, caches, events, registry, metrics, log } = controlled;
+  const shared = { ...controlled, namespace };
   const managed = typeof options.servers === 'function' ? undefined : new ManagedServers(options.servers, shared);
   const typeChecks = new PolicyTypeChecks({ cluster, log });
   const replicas = new ReplicaHub({ cluster, caches, namespace, tls, log, registry });
@@ -145,7 +134,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
       ? {}
       : { isOurs: (name) => managed.ownership.isOurs(name), isReachable: (name) => managed.isReachable(name) }),
   });
-  const governance = options.governance && governanceParts(options.governance, { ...options, events });
+  const governance = options.governance && governanceParts(options.governance, controlled);
   const webhook =
     options.webhook === undefined
       ? undefined
@@ -243,7 +232,7 @@ interface GovernanceParts {
 /** The controllers of governance policies, with caches of their own: missing kinds of theirs keep nothing else waiting. */
 function governanceParts(
   { settings, governed }: AssembledGovernance,
-  { cluster, events, registry, metrics, log }: Omit<ControllerOptions, 'governance'> & { readonly events: EventSink },
+  { cluster, events, registry, metrics, log }: ControlledCluster,
 ): GovernanceParts {
   const caches = new SharedCaches({ cluster, log, metrics });
   const others = new OtherControllers({ caches, events, log });

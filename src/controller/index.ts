@@ -1,0 +1,9 @@
+export { assembleController, type AssembledController, type WebhookOptions } from './assemble-controller.ts';
+export {
+  certificateFiles,
+  controllerService,
+  type ManagedOptions,
+  type ManagedSettings,
+  productIdentities,
+  serviceAccountUser,
+} from './managed-servers.ts';
