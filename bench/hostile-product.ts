@@ -12,7 +12,7 @@ import { freePorts } from '../test/cluster/free-ports.ts';
 import { type MemoryLimit, memoryUse } from './memory-limit.ts';
 import { cpuMs } from './processes.ts';
 
-const PROGRAM = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../dist/cli/program/main.js', import.meta.url));
 /** Interval of samples of the memory. Milliseconds. */
 const SAMPLE_MS = 50;
 /** Starts after an unclean end, in all. */

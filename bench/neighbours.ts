@@ -22,7 +22,7 @@ import { NODE_FLAGS } from '../bin/find-node.mjs';
 
 const seconds = Number(process.argv[2] ?? 20);
 const only = process.argv[3] ?? '';
-const PROGRAM = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../dist/cli/program/main.js', import.meta.url));
 const POLICIES = '/apis/policies.kubewarden.io/v1';
 const NAMESPACED_BUCKET = 'validating.fail.equivalent.namespaced.v1';
 const CLUSTER_BUCKET = 'validating.fail.equivalent.cluster.v1';

@@ -21,7 +21,7 @@ import { LineProcess } from './processes.ts';
 const AT_ONCE = 16;
 const NAMESPACE = 'portcullis';
 /** The built command line, as packages have it, runs with the variables of the image: sources take 60 MiB more. */
-const BUILT_PROGRAM = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
+const BUILT_PROGRAM = fileURLToPath(new URL('../dist/cli/program/main.js', import.meta.url));
 export const POLICIES_API = 'policies.kubewarden.io/v1';
 /** Time until all policies are Active: 3,500 took two minutes. Milliseconds. */
 const ACTIVE_MS = 900_000;

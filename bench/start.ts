@@ -10,7 +10,7 @@ import { machine, median, printTable } from './processes.ts';
 
 const ROUNDS = 5;
 const PROGRAMS = {
-  published: fileURLToPath(new URL('../dist/cli/main.js', import.meta.url)),
+  published: fileURLToPath(new URL('../dist/cli/program/main.js', import.meta.url)),
   'from sources': fileURLToPath(new URL('../bin/portcullis.mjs', import.meta.url)),
 };
 const PORTS = ['--port', '0', '--operations-port', '0', '--cluster-port', '0'];

@@ -21,8 +21,8 @@ if (isUninstalledCheckout) {
   process.exit(2);
 } else if (node === process.execPath) {
   // In a checkout the TypeScript sources run as they are; a published package has only the built ones.
-  const source = new URL('../src/cli/main.ts', import.meta.url);
-  await import(existsSync(source) ? source.href : new URL('../dist/cli/main.js', import.meta.url).href);
+  const source = new URL('../src/cli/program/main.ts', import.meta.url);
+  await import(existsSync(source) ? source.href : new URL('../dist/cli/program/main.js', import.meta.url).href);
 } else {
   const child = spawn(node, [...NODE_FLAGS, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
     stdio: 'inherit',

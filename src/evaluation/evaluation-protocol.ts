@@ -10,11 +10,11 @@ import type {
 } from '../engine/index.ts';
 import type { PolicyMatch, ResourceId } from '../resources/index.ts';
 import type { CapabilityConnection } from './capabilities/capability-connection.ts';
-import type { CompiledPolicyModule } from './loading/compiled-module.ts';
+import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { MemoryBudget } from './memory-budget.ts';
 import type { LogEntry } from '../log/index.ts';
 import type { FailedLookup, WatchedChange } from './watched-objects.ts';
-import type { SentObservation } from './worker/observations.ts';
+import type { SentObservation } from './observations.ts';
 
 /**
  * The route of a review, which decides which settings of a policy apply to the answer. `admit`: all policies of a bucket that

@@ -8,7 +8,7 @@ export { PolicyMemory } from './host/policy-memory.ts';
 export { EvaluationError } from './errors.ts';
 export type { ReviewResult, Route, TableChange, TableEntry } from './evaluation-protocol.ts';
 export { CLUSTER_OWNER, memoryBudget } from './memory-budget.ts';
-export type { CompiledPolicyModule } from './loading/compiled-module.ts';
+export type { CompiledPolicyModule } from './compiled-module.ts';
 export type {
   DeclaredPolicy,
   LoadOutcome,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { it } from 'node:test';
 import { promisify } from 'node:util';
 import type { ModuleShape } from '../wasm/index.ts';
-import type { CompiledPolicyModule } from './loading/compiled-module.ts';
+import type { CompiledPolicyModule } from './compiled-module.ts';
 import { codeBytesOf } from './memory-budget.ts';
 
 const ROOT = join(import.meta.dirname, '../..');

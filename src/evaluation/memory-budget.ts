@@ -1,6 +1,6 @@
 // The memory that WebAssembly policies may hold in one process: compiled code, which all threads share, and instances, of
 // which every thread has its own.
-import type { CompiledPolicyModule } from './loading/compiled-module.ts';
+import type { CompiledPolicyModule } from './compiled-module.ts';
 
 /**
  * Of the memory limit of the process. The same again is for what policies use while they run, a guest's limit in each thread;

@@ -18,9 +18,9 @@ import {
 } from '../runtime/index.ts';
 import { GovernanceReviews } from './admission/governance-reviews.ts';
 import { ControllerSet } from './controller-set.ts';
-import { DependencyGraphs, policySetKeys } from './dependency-graphs.ts';
+import { DependencyGraphs, policySetKeys } from './dependencies/dependency-graphs.ts';
 import { type GovernanceParts, specChanged } from './governance-parts.ts';
-import { type GovernedNamespaces, isGoverned } from './governance-settings.ts';
+import { type GovernedNamespaces, isGoverned } from './policy/governance-settings.ts';
 import { MissingKinds } from './objects/missing-kinds.ts';
 import { ClusterNamespaces, NAMESPACES } from './propagation/cluster-namespaces.ts';
 import { CopyPlans } from './propagation/copy-plans.ts';

@@ -22,14 +22,14 @@ export {
   GOVERNANCE_CONTROLLER_RULES,
   governanceNamespaceRules,
 } from './governance-rules.ts';
-export { DEFAULT_GOVERNANCE_SETTINGS } from './governance-settings.ts';
-export type { GovernanceMode, GovernanceSettings } from './governance-settings.ts';
+export { DEFAULT_GOVERNANCE_SETTINGS } from './policy/governance-settings.ts';
+export type { GovernanceMode, GovernanceSettings } from './policy/governance-settings.ts';
 export { neededRights } from './rights/needed-rights.ts';
 export type { NeededRight } from './rights/needed-rights.ts';
 export { rootOf } from './targets/policy-copy.ts';
 export { isRunning, OTHER_CONTROLLERS, OtherControllers } from './other-controllers.ts';
 export { uninstalledGovernanceStatus } from './uninstalled-status.ts';
-export { unsupportedKind } from './unsupported-kinds.ts';
+export { unsupportedKind } from './policy/unsupported-kinds.ts';
 export { DependencyReader } from './policy-graph/dependency-reader.ts';
 export { clusterPolicies, dependencyFindings, filePolicies, withinNamespace } from './policy-graph/policy-graph.ts';
 export type { PolicyGraph, PolicyManifest } from './policy-graph/policy-graph.ts';

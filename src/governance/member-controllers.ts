@@ -14,7 +14,7 @@ import { type Controller, LOW_PRIORITY, type ObjectCache, type Runnable, watch }
 import { CertificateReconciler, isSelectionChange } from './enforcement/certificate-reconciler.ts';
 import { ControllerSet } from './controller-set.ts';
 import { objectId, readDependencies, requirementOf } from './dependencies/index.ts';
-import { DependencyGraphs } from './dependency-graphs.ts';
+import { DependencyGraphs } from './dependencies/dependency-graphs.ts';
 import { ConfigurationReconciler } from './enforcement/configuration-reconciler.ts';
 import { type GovernanceParts, specChanged } from './governance-parts.ts';
 import { MissingKinds } from './objects/missing-kinds.ts';

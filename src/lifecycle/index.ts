@@ -1,5 +1,5 @@
-export { CLUSTER_RULES } from './cluster-rules.ts';
-export { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES, SELF_REVIEW } from './controller-rules.ts';
+export { CLUSTER_RULES } from './access-rules/cluster-rules.ts';
+export { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES, SELF_REVIEW } from './access-rules/controller-rules.ts';
 export { LifecycleControllers } from './lifecycle-controllers.ts';
 export { PolicyTypeChecks } from './type-checks/policy-type-checks.ts';
 export type { WebhookConfiguration, WebhookTarget } from './webhooks/webhook-object.ts';
@@ -10,7 +10,7 @@ export {
   reducedConfiguration,
 } from './webhooks/disarmed-webhooks.ts';
 export { matchOf } from './policy-view.ts';
-export { MAX_DISARM_REASON } from './rollout-settings.ts';
+export { MAX_DISARM_REASON } from './rollout/rollout-settings.ts';
 export { OWN_KINDS_CONFIGURATION } from './admission/own-kinds-configuration.ts';
 export { wantsOwnWebhook } from './webhooks/own-webhook.ts';
 export { WritePace } from './webhooks/write-pace.ts';
@@ -26,7 +26,7 @@ export { OWN_KINDS_RULES } from './admission/own-kinds-registration.ts';
 export { addressList } from './admission/review-callers.ts';
 export { OwnKindsWebhook } from './admission/own-kinds-webhook.ts';
 export type { OwnKindsWebhookOptions } from './admission/own-kinds-webhook.ts';
-export { MAX_HISTORY_LIMIT, MAX_PROGRESS_DEADLINE_MS, MIN_PROGRESS_DEADLINE_MS } from './rollout-settings.ts';
+export { MAX_HISTORY_LIMIT, MAX_PROGRESS_DEADLINE_MS, MIN_PROGRESS_DEADLINE_MS } from './rollout/rollout-settings.ts';
 export { type CopySettings, CopyService, DEFAULT_COPIES_BYTES } from './copies/copy-service.ts';
 export { DURABLE_MODULES } from './copies/policy-copies.ts';
 export { CertificateController } from './certificates/certificate-controller.ts';
@@ -53,7 +53,7 @@ export {
   POLICY_SERVER_CLUSTER_ROLE_PREFIX,
   POLICY_SERVER_PREFIX,
   policyServerObjectName,
-} from './policy-servers/policy-server-names.ts';
+} from './certificates/policy-server-names.ts';
 export { ACCESS_REVIEW_RULES } from './policy-servers/context-aware-rules.ts';
 export { policyServerObjects } from './policy-servers/policy-server-objects.ts';
 export { PolicyServerObjectsController } from './policy-servers/policy-server-objects-controller.ts';

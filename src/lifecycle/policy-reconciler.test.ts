@@ -29,12 +29,12 @@ import {
 } from '../runtime/index.ts';
 import type { RevisionReport } from '../control/index.ts';
 import { AnnotationWarnings } from './annotation-warnings.ts';
-import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './webhook-kinds.ts';
+import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './webhooks/webhook-kinds.ts';
 import { PolicyReconciler } from './policy-reconciler.ts';
 import { Prevalidations } from './prevalidations.ts';
 import { MonitoredReports } from './replicas/monitored-reports.ts';
 import type { KnownReplica, ReplicaDirectory } from './replicas/replica-directory.ts';
-import { RevisionStore } from './revision-store.ts';
+import { RevisionStore } from './revisions/revision-store.ts';
 import { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
 import { until } from './testing/until.ts';
 import { RESOURCES_SERVED, TYPE_CHECKED } from './type-checks/type-check-conditions.ts';

@@ -25,7 +25,7 @@ import { PolicyRemoval } from './policy-removal.ts';
 import { PolicyReports } from './policy-reports.ts';
 import { PolicyRollout, type PolicyRolloutOptions } from './policy-rollout.ts';
 import { annotationProblems, policyView } from './policy-view.ts';
-import { rollBack } from './rollbacks.ts';
+import { rollBack } from './revisions/rollbacks.ts';
 import { checkSchema } from './schema-guard.ts';
 import type { TypeCheckReports } from './type-checks/type-check-reports.ts';
 

@@ -13,7 +13,7 @@ import type { LifecycleMetrics } from './lifecycle-metrics.ts';
 import { policyReference, matchOf, policyView } from './policy-view.ts';
 import type { Prevalidations } from './prevalidations.ts';
 import type { ReplicaDirectory } from './replicas/replica-directory.ts';
-import { revisionFacts, type RevisionStore } from './revision-store.ts';
+import { revisionFacts, type RevisionStore } from './revisions/revision-store.ts';
 import { afterPrevalidation } from './rollout/after-prevalidation.ts';
 import { inheritedValidation } from './rollout/inherited-validation.ts';
 import { creation, planRollout } from './rollout/plan-rollout.ts';
@@ -22,7 +22,7 @@ import { answeringRevision, isFailurePolicyInForce, servingRevision } from './ro
 import type { RolloutSettings, RolloutStep, RolloutView } from './rollout/rollout-view.ts';
 import type { EnforceResult, PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 import { WebhookRefusal } from './webhooks/webhook-dry-runs.ts';
-import { isRefusal } from './refusal.ts';
+import { isRefusal } from './webhooks/refusal.ts';
 
 /** Steps of one reconciliation: a rollout has a handful, and one for each revision that is pruned or superseded. */
 const MAX_STEPS = 64;

@@ -14,13 +14,13 @@ import {
 } from '../resources/index.ts';
 import type { PolicyCopies } from './copies/policy-copies.ts';
 import type { KnownReplica, ReplicaDirectory } from './replicas/replica-directory.ts';
-import { revisionFacts } from './revision-store.ts';
+import { revisionFacts } from './revisions/revision-store.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutSettings, RolloutView } from './rollout/rollout-view.ts';
 import { POLICY_ACTIVE } from './rollout/policy-status.ts';
 import { REASONS } from './rollout/reasons.ts';
 import { hasFailed, isFailurePolicyInForce, lastServedRevision, servingRevision } from './rollout/revision-choice.ts';
-import { type AnnotationProblem, parseRevisionNumber, parseRolloutAnnotations } from './rollout-settings.ts';
-import { refreshAnnotationProblems } from './refresh-request.ts';
+import { type AnnotationProblem, parseRevisionNumber, parseRolloutAnnotations } from './rollout/rollout-settings.ts';
+import { refreshAnnotationProblems } from './rollout/refresh-request.ts';
 import type { TypeCheckReports } from './type-checks/type-check-reports.ts';
 import { wantsOwnWebhook, webhookAnnotationProblems } from './webhooks/own-webhook.ts';
 import type { PolicyReference } from './webhooks/enforcement-records.ts';

@@ -13,7 +13,7 @@ import {
 } from '../resources/index.ts';
 import { Waiting } from '../runtime/index.ts';
 import { asJson, isJsonObject, type JsonObject, type JsonValue, own } from '../values/index.ts';
-import { lastAppliedSpec } from './last-applied.ts';
+import { lastAppliedSpec } from './revisions/last-applied.ts';
 import { REASONS } from './rollout/reasons.ts';
 
 /** Delay before the schema is tried again: nothing reports that it was replaced. Milliseconds. */

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { COMMAND_GROUPS, loadCommand } from '../../src/cli/commands.ts';
+import { COMMAND_GROUPS, loadCommand } from '../../src/cli/program/commands.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { StartedPortcullis } from './started.ts';
 

@@ -49,7 +49,13 @@ describe('the npm package', { timeout: 300_000 }, () => {
       files.filter((path) => !PUBLISHED.test(path) || /\.test\.|\/testing\//.test(path)),
       [],
     );
-    for (const path of ['bin/portcullis.mjs', 'dist/cli/main.js', 'examples/policies.yml', 'docs/cli.md', 'LICENSE']) {
+    for (const path of [
+      'bin/portcullis.mjs',
+      'dist/cli/program/main.js',
+      'examples/policies.yml',
+      'docs/cli.md',
+      'LICENSE',
+    ]) {
       assert.ok(files.includes(path), path);
     }
   });

@@ -95,7 +95,7 @@ describe('the image', { timeout: 480_000 }, async () => {
 
   it('has no tests and sources', async () => {
     const paths = (await entriesOf(new LayoutImage(layout, 'amd64'))).map(({ path }) => path);
-    assert.ok(paths.includes('opt/portcullis/dist/cli/main.js'));
+    assert.ok(paths.includes('opt/portcullis/dist/cli/program/main.js'));
     assert.ok(paths.includes('opt/portcullis/node_modules/commander/package.json'));
     assert.deepEqual(
       paths.filter((path) => /^opt\/portcullis\/(?:src|test|tools)\/|\.d\.ts$|node_modules\/typescript/.test(path)),

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
-import { policyServerObjectName } from '../../src/lifecycle/policy-servers/policy-server-names.ts';
+import { policyServerObjectName } from '../../src/lifecycle/certificates/policy-server-names.ts';
 import { OBJECT_KINDS } from '../../src/lifecycle/policy-servers/object-kinds.ts';
 import {
   grantController,

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { type Cluster as ClusterPort, KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
-import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../../src/lifecycle/webhook-kinds.ts';
+import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../../src/lifecycle/webhooks/webhook-kinds.ts';
 import type { PolicyReference } from '../../src/lifecycle/webhooks/enforcement-records.ts';
 import { PolicyWebhooks } from '../../src/lifecycle/webhooks/policy-webhooks.ts';
 import { webhookConfigurations } from '../../src/lifecycle/webhooks/webhook-configurations.ts';

@@ -3,7 +3,10 @@ import { type Logger, pino } from 'pino';
 import { EmbeddedCluster, type EmbeddedClusterOptions } from '../../src/apiserver/index.ts';
 import type { Cluster } from '../../src/cluster/index.ts';
 import { GovernanceControllers } from '../../src/governance/governance-controllers.ts';
-import { DEFAULT_GOVERNANCE_SETTINGS, type GovernanceSettings } from '../../src/governance/governance-settings.ts';
+import {
+  DEFAULT_GOVERNANCE_SETTINGS,
+  type GovernanceSettings,
+} from '../../src/governance/policy/governance-settings.ts';
 import { ALL_KINDS, customResourceDefinition, type JsonObject, POLICIES } from '../../src/resources/index.ts';
 import { EventRecorder, Runtime, SharedCaches } from '../../src/runtime/index.ts';
 import { LabObjects } from './lab-objects.ts';

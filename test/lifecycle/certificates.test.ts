@@ -22,7 +22,7 @@ import {
 import { ROTATE_ANNOTATION } from '../../src/lifecycle/certificates/authority-secret.ts';
 import { SECRETS } from '../../src/lifecycle/certificates/secret.ts';
 import { SecretsScene } from '../../src/lifecycle/certificates/testing/secrets-scene.ts';
-import { VALIDATING_WEBHOOKS } from '../../src/lifecycle/webhook-kinds.ts';
+import { VALIDATING_WEBHOOKS } from '../../src/lifecycle/webhooks/webhook-kinds.ts';
 import { ControlClient } from '../../src/control/control-client.ts';
 import { type Runnable, SharedCaches } from '../../src/runtime/index.ts';
 import { createAdmissionServer, listen, type TlsFiles } from '../../src/https/index.ts';

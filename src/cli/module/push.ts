@@ -18,7 +18,7 @@ import {
 } from '../../modules/index.ts';
 import { errorText } from '../../values/index.ts';
 import { CliError, usageError } from '../errors.ts';
-import { isCataloguePath, readCatalogueFiles } from '../netpol/catalogue-files.ts';
+import { isCataloguePath, readCatalogueFiles } from './catalogue-files.ts';
 import { dataText } from '../output.ts';
 import { Progress } from '../progress.ts';
 import { transferLabel } from '../transfer-label.ts';

@@ -4,7 +4,7 @@ import type { SourcesConfig, Verification } from '../../modules/index.ts';
 import { errorText } from '../../values/index.ts';
 import { CliError } from '../errors.ts';
 import { oneLine } from '../table.ts';
-import { type CatalogueFile, readCatalogueFiles } from './catalogue-files.ts';
+import { type CatalogueFile, readCatalogueFiles } from '../module/catalogue-files.ts';
 
 export interface CatalogueOrigins {
   /** Called only for registries. */

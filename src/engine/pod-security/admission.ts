@@ -5,7 +5,7 @@ import { isSameLevel, levelText, PRIVILEGED } from './level.ts';
 import type { LevelVersion } from './level.ts';
 import { policyOf } from './namespace-labels.ts';
 import type { NamespacePolicy } from './namespace-labels.ts';
-import { Pod, readPod } from './pod.ts';
+import { Pod, readPod } from './checks/pod.ts';
 import type { PodSecuritySettings } from './settings.ts';
 import type { ShapeFault } from '../json-shape.ts';
 import { describeViolations, violationsOf } from './standards.ts';

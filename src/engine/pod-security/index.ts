@@ -3,7 +3,7 @@ export { NEWEST_SAFE_SYSCTLS } from './checks/host.ts';
 export { APPARMOR_ANNOTATION, SECCOMP_CONTAINER_ANNOTATION, SECCOMP_POD_ANNOTATION } from './checks/profiles.ts';
 export { LEVELS } from './level.ts';
 export type { Level, PolicyVersion } from './level.ts';
-export { ALLOWED_VOLUMES, RESTRICTED_VOLUMES } from './pod.ts';
+export { ALLOWED_VOLUMES, RESTRICTED_VOLUMES } from './checks/pod.ts';
 export { parsePodSecuritySettings } from './settings.ts';
 export type { ParsedPodSecuritySettings } from './settings.ts';
 export { describeViolations, evaluatePodSecurity, MALFORMED, NEWEST_VERSION } from './standards.ts';

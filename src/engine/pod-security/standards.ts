@@ -1,10 +1,10 @@
-import type { Check, Finding, Revision } from './check.ts';
+import type { Check, Finding, Revision } from './checks/check.ts';
 import { HOST_CHECKS } from './checks/host.ts';
 import { PRIVILEGE_CHECKS } from './checks/privileges.ts';
 import { PROFILE_CHECKS } from './checks/profiles.ts';
 import { minorOf } from './level.ts';
 import type { Level, LevelVersion, PolicyVersion } from './level.ts';
-import { Pod, readPod } from './pod.ts';
+import { Pod, readPod } from './checks/pod.ts';
 import type { ShapeFault } from '../json-shape.ts';
 
 /** A violation of a level. */

@@ -13,7 +13,7 @@ import type { ClusterSource } from '../cluster-objects/cluster-source.ts';
 import { DeclaredKinds } from '../cluster-objects/declared-kinds.ts';
 import type { ExistingObject, TableChange, TableEntry, WorkerStart } from '../evaluation-protocol.ts';
 import { Loader } from '../loading/loader.ts';
-import type { CompiledPolicyModule } from '../loading/compiled-module.ts';
+import type { CompiledPolicyModule } from '../compiled-module.ts';
 import type { LoaderOptions } from '../loading/loader-lane.ts';
 import type { LoadOutcome, LoadRequest } from '../loading/load-request.ts';
 import { CLUSTER_OWNER, memoryBudget } from '../memory-budget.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { CompiledPolicyModule } from '../loading/compiled-module.ts';
+import type { CompiledPolicyModule } from '../compiled-module.ts';
 import type { LoadOutcome } from '../loading/load-request.ts';
 import { memoryBudget } from '../memory-budget.ts';
 import { MAX_LISTED_OWNERS, PolicyMemory } from './policy-memory.ts';

@@ -1,5 +1,5 @@
 // The memory that policies hold, by owner. A module that would exceed a part of the budget is not served.
-import type { CompiledPolicyModule } from '../loading/compiled-module.ts';
+import type { CompiledPolicyModule } from '../compiled-module.ts';
 import type { LoadOutcome } from '../loading/load-request.ts';
 import { budgetOf, CLUSTER_OWNER, codeBytesOf, loanOf, type MemoryBudget, namespacesBudget } from '../memory-budget.ts';
 

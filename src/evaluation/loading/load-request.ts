@@ -1,7 +1,7 @@
 import type { PolicyDefinition } from '../../engine/index.ts';
 import { policyOwner } from '../../engine/definition/index.ts';
 import type { ExecutionMode } from '../../modules/index.ts';
-import type { CompiledPolicyModule } from './compiled-module.ts';
+import type { CompiledPolicyModule } from '../compiled-module.ts';
 import type { PolicyReason } from './policy-reason.ts';
 import type { WatchedChange } from '../watched-objects.ts';
 

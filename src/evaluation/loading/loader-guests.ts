@@ -2,7 +2,7 @@ import { createGuest, type PolicyGuest } from '../../engine/index.ts';
 import { WasmError } from '../../wasm/index.ts';
 import { CLUSTER_OWNER, type MemoryBudget } from '../memory-budget.ts';
 import { instanceMemory } from '../thread-memory.ts';
-import type { CompiledPolicyModule } from './compiled-module.ts';
+import type { CompiledPolicyModule } from '../compiled-module.ts';
 import type { LoadingActivity } from './loading-activity.ts';
 
 /**

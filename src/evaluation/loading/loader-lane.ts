@@ -6,7 +6,7 @@ import { modulesOf } from '../../engine/definition/index.ts';
 import type { PeerAddresses, PeerSource, SourcesConfig, Verification } from '../../modules/index.ts';
 import type { CapabilityConnection } from '../capabilities/capability-connection.ts';
 import { CompileDeadline } from './compile-deadline.ts';
-import type { CompiledPolicyModule } from './compiled-module.ts';
+import type { CompiledPolicyModule } from '../compiled-module.ts';
 import type { MemoryBudget } from '../memory-budget.ts';
 import type { LogEntry } from '../../log/index.ts';
 import { monotonicNow, type Running, WorkerActivity } from '../evaluation-protocol.ts';

@@ -1,6 +1,6 @@
 import { DEFAULT_MEMORY_LIMIT_BYTES, loadPolicyModule } from '../../modules/compiling/index.ts';
 import { requireProtocol } from '../../modules/index.ts';
-import type { CompiledPolicyModule } from './compiled-module.ts';
+import type { CompiledPolicyModule } from '../compiled-module.ts';
 import { COMPILE_TIMEOUT_MS, loadOwner, type LoadRequest, type ProvidedModule } from './load-request.ts';
 import type { LoaderStart, Patience } from './loader-lane.ts';
 import type { LoadingActivity } from './loading-activity.ts';

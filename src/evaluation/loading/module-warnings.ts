@@ -3,7 +3,7 @@
 import type { ModuleUse, PolicyDefinition } from '../../engine/index.ts';
 import { MAX_WARNING_LENGTH, MAX_WARNINGS } from '../../resources/index.ts';
 import { shortened } from '../../values/index.ts';
-import type { CompiledPolicyModule } from './compiled-module.ts';
+import type { CompiledPolicyModule } from '../compiled-module.ts';
 import { notGranted } from './tenant-needs.ts';
 
 /** A module of a policy, or of a member of a group. */

@@ -4,7 +4,7 @@ import type { HostPort } from '../../engine/index.ts';
 import { builtinVersion, digestOf, type FetchedModule, isBuiltin, parseBuiltin } from '../../modules/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { WorkerActivity } from '../evaluation-protocol.ts';
-import type { CompiledPolicyModule } from './compiled-module.ts';
+import type { CompiledPolicyModule } from '../compiled-module.ts';
 import { loadFailure } from './load-failure.ts';
 import { loadOwner, type LoadOutcome, type LoadRequest, type ProvidedModule } from './load-request.ts';
 import type { FromLoader, LoaderStart, LoadJob } from './loader-lane.ts';

@@ -9,7 +9,7 @@ import {
   type PolicyLogEntry,
 } from '../../engine/index.ts';
 import type { LogEntry } from '../../log/index.ts';
-import type { CompiledPolicyModule } from './compiled-module.ts';
+import type { CompiledPolicyModule } from '../compiled-module.ts';
 import { loadFailure } from './load-failure.ts';
 import type { FailedStage, LoadRequest, RefusedNamespaces } from './load-request.ts';
 import type { LoaderStart } from './loader-lane.ts';

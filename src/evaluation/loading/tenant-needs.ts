@@ -1,7 +1,7 @@
 // What a policy of a namespace needs, and what policies of namespaces may not use.
 import { BuiltinSettings, isGranted, type ModuleUse, type PolicyDefinition } from '../../engine/index.ts';
 import { parseJson, shortened } from '../../values/index.ts';
-import type { CompiledPolicyModule } from './compiled-module.ts';
+import type { CompiledPolicyModule } from '../compiled-module.ts';
 import type { PolicyReason } from './policy-reason.ts';
 
 /** Namespace of the capability that every policy has. */

@@ -1,6 +1,6 @@
 // V8 compiles a function when it is first called, which is no part of the time that a policy has for a review.
 import { EngineError, FUEL_PER_SECOND, type PolicyGuest } from '../../engine/index.ts';
-import type { CompiledPolicyModule } from './compiled-module.ts';
+import type { CompiledPolicyModule } from '../compiled-module.ts';
 
 /** Fuel of {@link warmUp} by the size of the code, so that small code cannot take long. Policies in Go take up to 33 units per byte. */
 const WARM_UP_FUEL_PER_BYTE = 40;

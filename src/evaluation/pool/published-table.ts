@@ -1,6 +1,6 @@
 // The table that all workers have: policies, their modules, and their numbers.
 import { policyOwner } from '../../engine/definition/index.ts';
-import type { CompiledPolicyModule } from '../loading/compiled-module.ts';
+import type { CompiledPolicyModule } from '../compiled-module.ts';
 import type { TableChange, TableEntry } from '../evaluation-protocol.ts';
 
 /** Highest number of a policy: cells of shared memory have 32 bits. */

@@ -3,7 +3,7 @@ import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ObjectReference, parsePolicies } from '../../engine/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
-import type { CompiledPolicyModule } from '../loading/compiled-module.ts';
+import type { CompiledPolicyModule } from '../compiled-module.ts';
 import type { TableEntry } from '../evaluation-protocol.ts';
 import type { Answer } from './review-job.ts';
 import type { FindResult, WatchedChange } from '../watched-objects.ts';

@@ -10,7 +10,7 @@ import {
   WorkerActivity,
   type WorkerStart,
 } from '../evaluation-protocol.ts';
-import { ObservationReceiver } from '../worker/observations.ts';
+import { ObservationReceiver } from '../observations.ts';
 import type { ReviewJob } from './review-job.ts';
 import { endThread, runInBackground, startThread, threadCpuMs } from '../../threads/index.ts';
 

@@ -8,7 +8,7 @@ import type { ExecutionMode } from '../../modules/index.ts';
 import { compileModule } from '../../wasm/index.ts';
 import type { CapabilityConnection } from '../capabilities/capability-connection.ts';
 import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
-import type { CompiledPolicyModule } from '../loading/compiled-module.ts';
+import type { CompiledPolicyModule } from '../compiled-module.ts';
 import type { TableChange, TableEntry } from '../evaluation-protocol.ts';
 
 /** A guest of `test/fixtures/guests`. */

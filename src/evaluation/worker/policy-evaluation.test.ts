@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { LogEntry } from '../../log/index.ts';
-import type { CompiledPolicyModule } from '../loading/compiled-module.ts';
+import type { CompiledPolicyModule } from '../compiled-module.ts';
 import { moduleOf, tableChange, tableEntry } from '../testing/worker-tables.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import { InstanceMemory } from '../../wasm/index.ts';

@@ -33,7 +33,7 @@ import type { LogEntry } from '../../log/index.ts';
 import { valueAt } from '../../values/index.ts';
 import { WatchedObjects } from '../watched-objects.ts';
 import { decideReview } from './decide-review.ts';
-import { ObservationSender } from './observations.ts';
+import { ObservationSender } from '../observations.ts';
 import { ReviewActivity } from './review-activity.ts';
 import { WorkerPolicies } from './worker-policies.ts';
 

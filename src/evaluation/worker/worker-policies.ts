@@ -18,7 +18,7 @@ import type { TableChange, TableEntry } from '../evaluation-protocol.ts';
 import { CLUSTER_OWNER, codeBytesOf, instanceBytes, type MemoryBudget } from '../memory-budget.ts';
 import { instanceMemory } from '../thread-memory.ts';
 import type { InstanceMemory } from '../../wasm/index.ts';
-import type { CompiledPolicyModule } from '../loading/compiled-module.ts';
+import type { CompiledPolicyModule } from '../compiled-module.ts';
 
 /** An entry that the loader could load and this worker cannot. */
 export interface ApplyFailure {

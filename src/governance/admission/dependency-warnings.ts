@@ -21,7 +21,7 @@ import {
   type Requirement,
   requirementOf,
 } from '../dependencies/index.ts';
-import type { DependencyGraphs } from '../dependency-graphs.ts';
+import type { DependencyGraphs } from '../dependencies/dependency-graphs.ts';
 import { rootOf } from '../targets/policy-copy.ts';
 import type { Targets } from '../targets/targets.ts';
 import { nearestPolicy } from './nearest-policy.ts';

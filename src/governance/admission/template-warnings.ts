@@ -10,7 +10,7 @@ import {
 } from '../../resources/index.ts';
 import { hubTemplateRefusal } from '../evaluation/hub-templates-evaluation.ts';
 import { hasHubTemplates, TemplateChecks } from '../templates/index.ts';
-import { unsupportedKind } from '../unsupported-kinds.ts';
+import { unsupportedKind } from '../policy/unsupported-kinds.ts';
 import { templatesOf } from './policy-rules.ts';
 import type { GovernanceWarning } from './write-findings.ts';
 import { objectIn } from '../../values/index.ts';

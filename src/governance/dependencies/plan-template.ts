@@ -1,7 +1,7 @@
 // What happens with one template of a policy. The order of the checks is upstream's: the first that fails decides.
 import { groupVersionOf } from '../../resources/index.ts';
 import { isJsonObject, type JsonObject, own, shortened, textOf, valueAt } from '../../values/index.ts';
-import { unsupportedKind } from '../unsupported-kinds.ts';
+import { unsupportedKind } from '../policy/unsupported-kinds.ts';
 import { isConstraintTemplate } from './compliance-of.ts';
 import { pendingMessage, templateErrorMessage } from './pending-message.ts';
 import type { DependencyUnion } from './union-dependencies.ts';

@@ -15,7 +15,7 @@ import { ObjectReadError } from '../configuration/index.ts';
 import { type KindMappings, typeKey } from '../objects/kind-mappings.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
 import type { KindObjects, ObjectReader, ObjectSelection } from '../objects/watched-kinds.ts';
-import { POLICY_REASONS } from '../policy-reasons.ts';
+import { POLICY_REASONS } from '../policy/policy-reasons.ts';
 import { type ForeseenAnswer, NotYetRead, type ObjectQuestion, type QuestionAnswer } from './object-questions.ts';
 
 export interface EvaluationObjectsOptions {

@@ -1,7 +1,7 @@
 // The Policies of a cluster or of files, and the graph of their dependencies.
 import { type Cluster, isForbidden, listAll } from '../../cluster/index.ts';
 import { DependencyGraph, graphPolicy, isPolicyKind } from '../dependencies/index.ts';
-import { POLICY_REASONS } from '../policy-reasons.ts';
+import { POLICY_REASONS } from '../policy/policy-reasons.ts';
 import { rootOf } from '../targets/policy-copy.ts';
 import {
   GOVERNANCE_GROUP,

@@ -2,7 +2,7 @@
 import { ApiError, type Cluster } from '../../cluster/index.ts';
 import { GOVERNANCE_LABELS, knownKind, type KubernetesObject, MANAGED_BY } from '../../resources/index.ts';
 import { type ObjectCache, Stalled } from '../../runtime/index.ts';
-import { POLICY_REASONS } from '../policy-reasons.ts';
+import { POLICY_REASONS } from '../policy/policy-reasons.ts';
 import type { Target } from '../targets/targets.ts';
 
 export const NAMESPACES = knownKind('v1', 'Namespace');

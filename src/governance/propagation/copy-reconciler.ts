@@ -17,7 +17,7 @@ import {
   runSteps,
   withStatus,
 } from '../../runtime/index.ts';
-import { OwnObjects } from '../own-objects.ts';
+import { OwnObjects } from '../policy/own-objects.ts';
 import { isCopy, isUpToDate, rootOf } from '../targets/policy-copy.ts';
 import type { Target, Targets } from '../targets/targets.ts';
 import type { ClusterNamespaces } from './cluster-namespaces.ts';

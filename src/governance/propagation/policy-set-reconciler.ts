@@ -1,8 +1,8 @@
 import type { Cluster } from '../../cluster/index.ts';
 import { findCondition, type ObjectKey, type Policy, type PolicySet, READY } from '../../resources/index.ts';
 import type { EventSink, ObjectCache } from '../../runtime/index.ts';
-import { OwnObjects } from '../own-objects.ts';
-import { POLICY_REASONS } from '../policy-reasons.ts';
+import { OwnObjects } from '../policy/own-objects.ts';
+import { POLICY_REASONS } from '../policy/policy-reasons.ts';
 import { policySetStatus } from './policy-set-status.ts';
 
 export interface PolicySetOptions {

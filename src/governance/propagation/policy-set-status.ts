@@ -2,7 +2,7 @@
 import { compareStrings } from '../../go/index.ts';
 import { type ComplianceState, type Policy, type PolicySet, setReadiness } from '../../resources/index.ts';
 import { listed } from '../../values/index.ts';
-import { POLICY_REASONS } from '../policy-reasons.ts';
+import { POLICY_REASONS } from '../policy/policy-reasons.ts';
 
 export type PolicySetStatus = NonNullable<PolicySet['status']>;
 

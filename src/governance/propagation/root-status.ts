@@ -15,9 +15,9 @@ import {
   STALLED,
 } from '../../resources/index.ts';
 import { listed } from '../../values/index.ts';
-import { POLICY_REASONS, type PolicyStatus } from '../policy-reasons.ts';
+import { POLICY_REASONS, type PolicyStatus } from '../policy/policy-reasons.ts';
 import type { Target } from '../targets/targets.ts';
-import { worstCompliance } from '../worst-compliance.ts';
+import { worstCompliance } from '../policy/worst-compliance.ts';
 
 /** Clusters that a message names. */
 const MAX_NAMED = 10;

@@ -15,7 +15,7 @@ import {
 } from '../../resources/index.ts';
 import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
 import { staticTemplate, UNKNOWN_VALUE } from '../templates/index.ts';
-import { unsupportedKind } from '../unsupported-kinds.ts';
+import { unsupportedKind } from '../policy/unsupported-kinds.ts';
 import { objectIn } from '../../values/index.ts';
 
 /** A right to a kind that may not be served. */

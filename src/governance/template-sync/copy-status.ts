@@ -15,8 +15,8 @@ import {
 } from '../../resources/index.ts';
 import { inertText, shortened } from '../../values/index.ts';
 import { withMessage } from '../history/status-history.ts';
-import { POLICY_REASONS, type PolicyStatus } from '../policy-reasons.ts';
-import { worstCompliance } from '../worst-compliance.ts';
+import { POLICY_REASONS, type PolicyStatus } from '../policy/policy-reasons.ts';
+import { worstCompliance } from '../policy/worst-compliance.ts';
 
 /** Length of the message of a Policy, a cell of a table. Characters. */
 const MAX_SUMMARY_LENGTH = 200;

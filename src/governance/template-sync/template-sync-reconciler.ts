@@ -28,11 +28,11 @@ import {
 } from '../../runtime/index.ts';
 import { errorText } from '../../values/index.ts';
 import { complianceOf, conditionsOf, pendingDependencies, templateErrorMessage } from '../dependencies/index.ts';
-import type { DependencyGraphs } from '../dependency-graphs.ts';
+import type { DependencyGraphs } from '../dependencies/dependency-graphs.ts';
 import { isCopy, rootOf } from '../targets/policy-copy.ts';
-import { POLICY_REASONS } from '../policy-reasons.ts';
-import { prunedText } from '../pruned-text.ts';
-import { OwnObjects } from '../own-objects.ts';
+import { POLICY_REASONS } from '../policy/policy-reasons.ts';
+import { prunedText } from '../policy/pruned-text.ts';
+import { OwnObjects } from '../policy/own-objects.ts';
 import { copyStatus, type TemplateResult, unplannedStatus } from './copy-status.ts';
 import type { TemplateKinds } from './template-kinds.ts';
 import { isApplied, SUSPENDED_ANNOTATION, templateObject, updatedTemplate } from './template-object.ts';

@@ -16,10 +16,10 @@ import {
   MAX_PATTERN_LENGTH,
   MAX_STEPS,
   MAX_TEMPLATE_LENGTH,
-} from './limits.ts';
+} from './rendering/limits.ts';
 import { hasHubTemplates, namespaceGate, resolveHubTemplates, resolveTemplates } from './resolve-templates.ts';
 import type { TemplateResult } from './resolve-templates.ts';
-import type { TemplateObjects } from './template-objects.ts';
+import type { TemplateObjects } from './rendering/template-objects.ts';
 import { UNSUPPORTED_FUNCTIONS } from './unknown-function.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/governance-templates.md'), 'utf8');

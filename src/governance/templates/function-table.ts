@@ -9,8 +9,8 @@ import { NUMBER_FUNCTIONS } from './functions/numbers.ts';
 import { PATTERN_FUNCTIONS } from './functions/patterns.ts';
 import { STRING_FUNCTIONS } from './functions/strings.ts';
 import { VERSION_FUNCTIONS } from './functions/versions.ts';
-import { functionTable } from './rendering.ts';
-import type { GovernanceFunction, Rendering } from './rendering.ts';
+import { functionTable } from './rendering/rendering.ts';
+import type { GovernanceFunction, Rendering } from './rendering/rendering.ts';
 
 /** All functions besides Go's own. docs/governance-templates.md lists them. */
 export const GOVERNANCE_FUNCTIONS: ReadonlyMap<string, GovernanceFunction> = functionTable([

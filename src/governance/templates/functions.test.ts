@@ -4,9 +4,9 @@ import { BUILTIN_FUNCTIONS } from '../../go/templates/index.ts';
 import { isJsonObject, own } from '../../values/index.ts';
 import type { JsonObject } from '../../values/index.ts';
 import { GOVERNANCE_FUNCTIONS } from './function-table.ts';
-import { functionTable } from './rendering.ts';
+import { functionTable } from './rendering/rendering.ts';
 import { resolveTemplates } from './resolve-templates.ts';
-import { NO_TEMPLATE_OBJECTS } from './template-objects.ts';
+import { NO_TEMPLATE_OBJECTS } from './rendering/template-objects.ts';
 import { UNSUPPORTED_FUNCTIONS } from './unknown-function.ts';
 
 /** Templates, and the text that text/template makes of them with the functions of Sprig 3.3.0. */

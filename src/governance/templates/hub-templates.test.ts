@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { namespaceGate, resolveHubTemplates, resolveTemplates } from './resolve-templates.ts';
 import type { TemplateResult } from './resolve-templates.ts';
-import { NO_TEMPLATE_OBJECTS } from './template-objects.ts';
-import type { TemplateObjects } from './template-objects.ts';
+import { NO_TEMPLATE_OBJECTS } from './rendering/template-objects.ts';
+import type { TemplateObjects } from './rendering/template-objects.ts';
 
 /** A hub whose every object has this text under the key `k`. */
 function hub(text: string): TemplateObjects {

@@ -8,5 +8,5 @@ export {
 } from './resolve-templates.ts';
 export type { TemplateOptions, TemplateResult } from './resolve-templates.ts';
 export { staticTemplate, UNKNOWN_VALUE } from './static-template.ts';
-export { NO_TEMPLATE_OBJECTS } from './template-objects.ts';
-export type { ListAnswer, NoAnswer, ObjectAnswer, TemplateObjects } from './template-objects.ts';
+export { NO_TEMPLATE_OBJECTS } from './rendering/template-objects.ts';
+export type { ListAnswer, NoAnswer, ObjectAnswer, TemplateObjects } from './rendering/template-objects.ts';

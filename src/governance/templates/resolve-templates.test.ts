@@ -7,7 +7,7 @@ import { isJsonObject, own } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { hasTemplates, namespaceGate, resolveTemplates } from './resolve-templates.ts';
 import type { TemplateOptions, TemplateResult } from './resolve-templates.ts';
-import type { TemplateObjects } from './template-objects.ts';
+import type { TemplateObjects } from './rendering/template-objects.ts';
 import { GOVERNANCE_FUNCTIONS } from './function-table.ts';
 
 function object(apiVersion: string, kind: string, namespace: string, name: string, rest: JsonObject = {}): JsonObject {

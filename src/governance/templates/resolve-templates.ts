@@ -16,12 +16,12 @@ import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { isTypedText, LITERAL_FUNCTIONS, unquotedBlock, withIndents, withoutQuotes } from './author-text.ts';
 import { functionsFor } from './function-table.ts';
 import { hubText, withoutTemplates } from './hub-values.ts';
-import { MAX_CHARACTERS, MAX_STEPS, MAX_TEMPLATE_LENGTH } from './limits.ts';
-import { ObjectLookups, UnknownTemplateObject } from './object-lookups.ts';
-import type { Rendering } from './rendering.ts';
-import type { ReadGate, TemplateLookup, TemplateObjects } from './template-objects.ts';
+import { MAX_CHARACTERS, MAX_STEPS, MAX_TEMPLATE_LENGTH } from './rendering/limits.ts';
+import { ObjectLookups, UnknownTemplateObject } from './rendering/object-lookups.ts';
+import type { Rendering } from './rendering/rendering.ts';
+import type { ReadGate, TemplateLookup, TemplateObjects } from './rendering/template-objects.ts';
 import { unknownFunction } from './unknown-function.ts';
-import { goValueOf, jsonOf } from './value-conversion.ts';
+import { goValueOf, jsonOf } from './rendering/value-conversion.ts';
 
 /** Deepest objectDefinition, and deepest value of `toLiteral`. Kubernetes objects stay below 30 levels. */
 export const MAX_DEPTH = 100;

@@ -1,9 +1,9 @@
 import { errorText, nearestKey } from '../../values/index.ts';
 import { parseSources, tenantModuleProblem } from '../../modules/index.ts';
 import { ANNOTATIONS, invalid } from '../../resources/index.ts';
-import { type AnnotationProblem, parseRolloutAnnotations } from '../rollout-settings.ts';
+import { type AnnotationProblem, parseRolloutAnnotations } from '../rollout/rollout-settings.ts';
 import { registryMirrors, tenantModuleHosts, tenantModules } from '../policy-servers/module-sources.ts';
-import { refreshAnnotationProblems } from '../refresh-request.ts';
+import { refreshAnnotationProblems } from '../rollout/refresh-request.ts';
 import { webhookAnnotationProblems } from '../webhooks/own-webhook.ts';
 import type { Findings } from './findings.ts';
 import { SOURCE_HOST, SOURCE_HOST_EXPECTED } from './policy-server-rules.ts';

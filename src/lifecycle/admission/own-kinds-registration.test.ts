@@ -11,7 +11,7 @@ import { unlessGone } from '../../cluster/index.ts';
 import { SharedCaches } from '../../runtime/index.ts';
 import { ensureLocalCertificates } from '../../control/index.ts';
 import { until } from '../certificates/testing/secrets-scene.ts';
-import { VALIDATING_WEBHOOKS } from '../webhook-kinds.ts';
+import { VALIDATING_WEBHOOKS } from '../webhooks/webhook-kinds.ts';
 import { OWN_KINDS_CONFIGURATION } from './own-kinds-configuration.ts';
 import { OwnKindsWebhook } from './own-kinds-webhook.ts';
 

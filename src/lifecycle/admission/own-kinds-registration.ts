@@ -10,7 +10,7 @@ import {
   watch,
 } from '../../runtime/index.ts';
 import { type AccessRule, CONTROLLER_FIELD_MANAGER, MANAGED_BY_SELECTOR } from '../../resources/index.ts';
-import { VALIDATING_WEBHOOKS } from '../webhook-kinds.ts';
+import { VALIDATING_WEBHOOKS } from '../webhooks/webhook-kinds.ts';
 import { corrected, type WebhookConfiguration } from '../webhooks/webhook-object.ts';
 import { OWN_KINDS_CONFIGURATION } from './own-kinds-configuration.ts';
 import { API_SERVER_SLICE, ENDPOINT_SLICES } from './review-callers.ts';

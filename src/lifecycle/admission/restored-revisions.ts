@@ -3,8 +3,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ANNOTATIONS, isJsonObject, type JsonObject, type PolicyRevision, snapshotOf } from '../../resources/index.ts';
 import { asJson } from '../../values/index.ts';
-import { PREVIOUS } from '../rollbacks.ts';
-import { parseRevisionNumber } from '../rollout-settings.ts';
+import { PREVIOUS } from '../revisions/rollbacks.ts';
+import { parseRevisionNumber } from '../rollout/rollout-settings.ts';
 import { type NeededRights, neededRights } from './needed-rights.ts';
 
 type Annotations = Readonly<Record<string, string>>;

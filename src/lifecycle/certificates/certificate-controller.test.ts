@@ -5,7 +5,7 @@ import { Registry } from 'prom-client';
 import { type JsonObject, type KubernetesObject, MANAGED_BY } from '../../resources/index.ts';
 import { SharedCaches } from '../../runtime/index.ts';
 import { createAuthority, issueCertificate } from '../../https/index.ts';
-import { VALIDATING_WEBHOOKS } from '../webhook-kinds.ts';
+import { VALIDATING_WEBHOOKS } from '../webhooks/webhook-kinds.ts';
 import { CertificateController } from './certificate-controller.ts';
 import { AUTHORITY_SECRET, CONTROLLER_WEBHOOK_SECRET, wantedCertificates } from './certificate-names.ts';
 import { DEFAULT_CERTIFICATE_SETTINGS } from './certificate-settings.ts';

@@ -19,7 +19,7 @@ import {
   withStatus,
   worstFailure,
 } from '../../runtime/index.ts';
-import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../webhook-kinds.ts';
+import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../webhooks/webhook-kinds.ts';
 import type { WebhookConfiguration } from '../webhooks/webhook-object.ts';
 import type { CertificateBundle } from './certificate-bundle.ts';
 import { CertificateMetrics } from './certificate-metrics.ts';

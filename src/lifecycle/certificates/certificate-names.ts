@@ -1,6 +1,6 @@
 // Names of the Secrets of certificates, and the purposes of these certificates.
 import { CONTROL_NAME, CONTROLLER_CONTROL_NAME, policyServerControlName } from '../../control/index.ts';
-import { policyServerLabels, policyServerObjectName } from '../policy-servers/policy-server-names.ts';
+import { policyServerLabels, policyServerObjectName } from './policy-server-names.ts';
 
 /** The Secret of the CA, with its key. */
 export const AUTHORITY_SECRET = 'portcullis-ca';

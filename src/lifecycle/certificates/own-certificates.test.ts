@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { ApiError, type Cluster } from '../../cluster/index.ts';
 import { createAuthority, issueCertificate } from '../../https/index.ts';
-import { policyServerObjectName } from '../policy-servers/policy-server-names.ts';
+import { policyServerObjectName } from './policy-server-names.ts';
 import { AUTHORITY_SECRET, CONTROLLER_CONTROL_SECRET, CONTROLLER_WEBHOOK_SECRET } from './certificate-names.ts';
 import type { CertificateSettings } from './certificate-settings.ts';
 import type { CertificatesReport } from './certificates-report.ts';

@@ -24,7 +24,7 @@ import {
 import { hasDigestOf, isAsApplied, ownFields, withDigest, withOwnFieldsOnly } from './applied-object.ts';
 import { type Deployment, deploymentsOf } from './ownership.ts';
 import { deploymentFailure, rolloutProgress } from './deployment-failure.ts';
-import { isObjectOf, POLICY_SERVER_OBJECT_LABELS } from './policy-server-names.ts';
+import { isObjectOf, POLICY_SERVER_OBJECT_LABELS } from '../certificates/policy-server-names.ts';
 import { OBJECT_KINDS, type ObjectKind } from './object-kinds.ts';
 
 /** Another user or product created an object of the same name. */

@@ -3,9 +3,9 @@ import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { ANNOTATIONS, type ObjectMeta, POLICY_SERVERS, knownKind } from '../../resources/index.ts';
 import { SharedCaches } from '../../runtime/index.ts';
-import { VALIDATING_WEBHOOKS } from '../webhook-kinds.ts';
+import { VALIDATING_WEBHOOKS } from '../webhooks/webhook-kinds.ts';
 import { foreignReason, isOurs, PolicyServerOwnership } from './ownership.ts';
-import { policyServerLabels } from './policy-server-names.ts';
+import { policyServerLabels } from '../certificates/policy-server-names.ts';
 import { eventually, openCluster } from './testing/objects-scene.ts';
 import { policyServer, SETTINGS } from './testing/policy-servers.ts';
 

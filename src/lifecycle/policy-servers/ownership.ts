@@ -10,9 +10,9 @@ import {
   MANAGED_BY_SELECTOR,
 } from '../../resources/index.ts';
 import type { ObjectCache, SharedCaches } from '../../runtime/index.ts';
-import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../webhook-kinds.ts';
+import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../webhooks/webhook-kinds.ts';
 import { withOwnFieldsOnly } from './applied-object.ts';
-import { isObjectOf, policyServerObjectName } from './policy-server-names.ts';
+import { isObjectOf, policyServerObjectName } from '../certificates/policy-server-names.ts';
 
 /** The finalizers of Kubewarden's controller on its PolicyServers. */
 export const KUBEWARDEN_FINALIZERS: readonly string[] = ['kubewarden.io/finalizer', 'kubewarden'];

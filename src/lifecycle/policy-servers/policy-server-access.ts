@@ -1,7 +1,11 @@
 // The service account of a PolicyServer's pods, and its rights.
 import type { AccessRule, JsonObject, PolicyServer } from '../../resources/index.ts';
 import { REPLICA_CLUSTER_RULES, REPLICA_POD_RULES } from '../../control/index.ts';
-import { policyServerClusterRoleName, policyServerLabels, policyServerObjectName } from './policy-server-names.ts';
+import {
+  policyServerClusterRoleName,
+  policyServerLabels,
+  policyServerObjectName,
+} from '../certificates/policy-server-names.ts';
 import type { PolicyServerSettings } from './policy-server-settings.ts';
 
 const GROUP = 'rbac.authorization.k8s.io';

@@ -4,7 +4,11 @@ import { moduleCacheOf } from './module-cache-volume.ts';
 import { moduleSources, SOURCES_FILE, sourcesHash } from './module-sources.ts';
 import { podEnvironment } from './pod-environment.ts';
 import { serviceAccountOf } from './policy-server-access.ts';
-import { policyServerLabels, policyServerObjectName, policyServerSelector } from './policy-server-names.ts';
+import {
+  policyServerLabels,
+  policyServerObjectName,
+  policyServerSelector,
+} from '../certificates/policy-server-names.ts';
 import { type PolicyServerPorts, policyServerPorts } from './policy-server-ports.ts';
 import type { PolicyServerSettings } from './policy-server-settings.ts';
 import { runningImage } from './running-image.ts';

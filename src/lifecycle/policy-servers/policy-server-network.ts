@@ -1,6 +1,10 @@
 // The Service, PodDisruptionBudget and NetworkPolicy of a PolicyServer.
 import type { JsonObject, PolicyServer } from '../../resources/index.ts';
-import { policyServerLabels, policyServerObjectName, policyServerSelector } from './policy-server-names.ts';
+import {
+  policyServerLabels,
+  policyServerObjectName,
+  policyServerSelector,
+} from '../certificates/policy-server-names.ts';
 import { policyServerPorts, SERVICE_PORT } from './policy-server-ports.ts';
 import type { PolicyServerSettings } from './policy-server-settings.ts';
 

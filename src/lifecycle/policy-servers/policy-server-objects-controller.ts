@@ -36,7 +36,7 @@ import {
   withStatus,
   worstFailure,
 } from '../../runtime/index.ts';
-import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../webhook-kinds.ts';
+import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../webhooks/webhook-kinds.ts';
 import { errorText } from '../../values/index.ts';
 import { AppliedObjects, NameTaken } from './applied-objects.ts';
 import { type ContextAwareGrant, grantCondition } from './context-aware-grant.ts';
@@ -54,7 +54,7 @@ import {
   type ReportedCondition,
   SPEC_SUPPORTED_CONDITION,
 } from './policy-server-conditions.ts';
-import { policyServerObjectName } from './policy-server-names.ts';
+import { policyServerObjectName } from '../certificates/policy-server-names.ts';
 import { OBJECT_KINDS, type ObjectKind } from './object-kinds.ts';
 import { policyServerObjects } from './policy-server-objects.ts';
 import type { PolicyServerSettings } from './policy-server-settings.ts';

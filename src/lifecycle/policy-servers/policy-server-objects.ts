@@ -4,7 +4,7 @@ import { moduleSources, SOURCES_FILE } from './module-sources.ts';
 import type { ObjectKind } from './object-kinds.ts';
 import { policyServerAccess, policyServerServiceAccount } from './policy-server-access.ts';
 import { policyServerDeployment } from './policy-server-deployment.ts';
-import { policyServerLabels, policyServerObjectName } from './policy-server-names.ts';
+import { policyServerLabels, policyServerObjectName } from '../certificates/policy-server-names.ts';
 import {
   policyServerDisruptionBudget,
   policyServerNetworkPolicy,

@@ -25,7 +25,7 @@ import { webhookConfigurations } from './webhook-configurations.ts';
 import type { WebhookMetrics } from './webhook-metrics.ts';
 import type { WebhookConfiguration, WebhookTarget } from './webhook-object.ts';
 import { WritePace } from './write-pace.ts';
-import { isRefusal } from '../refusal.ts';
+import { isRefusal } from './refusal.ts';
 
 export interface ConfigurationControllerOptions extends ExemptionSettings {
   readonly validating: ObjectCache<WebhookConfiguration>;

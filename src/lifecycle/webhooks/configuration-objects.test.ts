@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { pino } from 'pino';
 import { EmbeddedCluster } from '../../apiserver/index.ts';
 import { ObjectCache } from '../../runtime/index.ts';
-import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../webhook-kinds.ts';
+import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './webhook-kinds.ts';
 import { ConfigurationObjects } from './configuration-objects.ts';
 import type { WebhookConfiguration } from './webhook-object.ts';
 

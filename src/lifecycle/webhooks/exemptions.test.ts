@@ -12,8 +12,8 @@ import type {
 } from '../../resources/index.ts';
 import { REPLICA_RULES } from '../../control/index.ts';
 import { CERTIFICATE_NAMESPACE_RULES } from '../certificates/certificate-rules.ts';
-import { CLUSTER_RULES, REVIEW_RULES } from '../cluster-rules.ts';
-import { CONTROLLER_NAMESPACE_RULES } from '../controller-rules.ts';
+import { CLUSTER_RULES, REVIEW_RULES } from '../access-rules/cluster-rules.ts';
+import { CONTROLLER_NAMESPACE_RULES } from '../access-rules/controller-rules.ts';
 import { POLICY_SERVER_NAMESPACE_RULES } from '../policy-servers/policy-server-rules.ts';
 import {
   MAX_MATCH_CONDITIONS,

@@ -13,7 +13,7 @@ import {
   type ResourceType,
 } from '../../resources/index.ts';
 import { ObjectCache, Waiting } from '../../runtime/index.ts';
-import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../webhook-kinds.ts';
+import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './webhook-kinds.ts';
 import { until } from '../testing/until.ts';
 import type { PolicyReference } from './enforcement-records.ts';
 import { type EnforceResult, PolicyWebhooks } from './policy-webhooks.ts';

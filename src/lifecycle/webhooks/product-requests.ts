@@ -1,7 +1,7 @@
 // Which webhooks may receive requests of the product itself, derived from its access rules.
 import { equivalentGroups, NAMESPACE_NAME_LABEL, splitResource } from '../../resources/index.ts';
 import type { AccessRule, MatchRule } from '../../resources/index.ts';
-import { CLUSTER_RULES, REVIEW_RULES } from '../cluster-rules.ts';
+import { CLUSTER_RULES, REVIEW_RULES } from '../access-rules/cluster-rules.ts';
 import type { Webhook } from './webhook-object.ts';
 
 /** Verbs that API servers send to no webhook. */

@@ -1,7 +1,7 @@
-import type { Check, Finding, CheckPod } from '../check.ts';
-import { ALLOWED_VOLUMES, RESTRICTED_VOLUMES } from '../pod.ts';
-import type { Container, Handler, Pod, Volume } from '../pod.ts';
-import { containerNames, namedContainers, plural, quoted, sortedSet } from '../wording.ts';
+import type { Check, Finding, CheckPod } from './check.ts';
+import { ALLOWED_VOLUMES, RESTRICTED_VOLUMES } from './pod.ts';
+import type { Container, Handler, Pod, Volume } from './pod.ts';
+import { containerNames, namedContainers, plural, quoted, sortedSet } from './wording.ts';
 
 /** Namespaced sysctls that isolate pods from each other, by the version since which they are safe. */
 const SAFE_SYSCTLS: readonly (readonly [since: number, names: readonly string[]])[] = [

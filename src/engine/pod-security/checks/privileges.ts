@@ -1,7 +1,7 @@
-import type { Check, Finding } from '../check.ts';
-import { unlessUserNamespace, unlessWindows } from '../check.ts';
-import type { Container, Pod } from '../pod.ts';
-import { containerNames, fieldsOf, namedContainers, quoted, settersOf, sortedSet } from '../wording.ts';
+import type { Check, Finding } from './check.ts';
+import { unlessUserNamespace, unlessWindows } from './check.ts';
+import type { Container, Pod } from './pod.ts';
+import { containerNames, fieldsOf, namedContainers, quoted, settersOf, sortedSet } from './wording.ts';
 
 /** Checks of a container's rights: privileges, capabilities, users. */
 export const PRIVILEGE_CHECKS: readonly Check[] = [

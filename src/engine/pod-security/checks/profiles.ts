@@ -1,8 +1,8 @@
 import { quote } from '../../../go/index.ts';
-import type { Check, Finding, CheckPod } from '../check.ts';
-import { unlessUserNamespace, unlessWindows } from '../check.ts';
-import type { Holder, Pod, SharedSecurity } from '../pod.ts';
-import { containerNames, fieldsOf, namedContainers, plural, quoted, settersOf, sortedSet } from '../wording.ts';
+import type { Check, Finding, CheckPod } from './check.ts';
+import { unlessUserNamespace, unlessWindows } from './check.ts';
+import type { Holder, Pod, SharedSecurity } from './pod.ts';
+import { containerNames, fieldsOf, namedContainers, plural, quoted, settersOf, sortedSet } from './wording.ts';
 
 const SELINUX_TYPES = ['', 'container_t', 'container_init_t', 'container_kvm_t'];
 

@@ -3,10 +3,10 @@ import { failTemplate, isTrue } from '../../../go/templates/index.ts';
 import type { GoValue } from '../../../go/index.ts';
 import { isJsonObject, own, textOf, valueAt } from '../../../values/index.ts';
 import type { JsonObject } from '../../../values/index.ts';
-import { textOperand } from '../operands.ts';
-import { counted } from '../rendering.ts';
-import type { FunctionRow, GovernanceFunction, Rendering } from '../rendering.ts';
-import { goValueOf, newObject, objectOf } from '../value-conversion.ts';
+import { textOperand } from '../rendering/operands.ts';
+import { counted } from '../rendering/rendering.ts';
+import type { FunctionRow, GovernanceFunction, Rendering } from '../rendering/rendering.ts';
+import { goValueOf, newObject, objectOf } from '../rendering/value-conversion.ts';
 
 const CLAIM_API_VERSION = 'cluster.open-cluster-management.io/v1alpha1';
 

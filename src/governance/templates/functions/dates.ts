@@ -11,9 +11,9 @@ import {
 } from '../../../go/index.ts';
 import { failTemplate } from '../../../go/templates/index.ts';
 import type { GoValue } from '../../../go/index.ts';
-import { castInt, textOperand } from '../operands.ts';
-import { counted } from '../rendering.ts';
-import type { FunctionRow, GovernanceFunction, Rendering } from '../rendering.ts';
+import { castInt, textOperand } from '../rendering/operands.ts';
+import { counted } from '../rendering/rendering.ts';
+import type { FunctionRow, GovernanceFunction, Rendering } from '../rendering/rendering.ts';
 
 /** Years 1 to 9999, which RFC 3339 has. */
 const MIN_SECONDS = -62_135_596_800;

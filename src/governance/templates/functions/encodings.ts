@@ -5,10 +5,10 @@ import { failTemplate, TemplateError } from '../../../go/templates/index.ts';
 import type { GoValue } from '../../../go/index.ts';
 import { isNestedDeeper, parseJson } from '../../../values/index.ts';
 import type { JsonValue } from '../../../values/index.ts';
-import { textOperand } from '../operands.ts';
-import { counted } from '../rendering.ts';
-import type { FunctionRow, GovernanceFunction, Rendering } from '../rendering.ts';
-import { goValueOf, jsonOf } from '../value-conversion.ts';
+import { textOperand } from '../rendering/operands.ts';
+import { counted } from '../rendering/rendering.ts';
+import type { FunctionRow, GovernanceFunction, Rendering } from '../rendering/rendering.ts';
+import { goValueOf, jsonOf } from '../rendering/value-conversion.ts';
 
 /** Standard Base64 with padding; Go ignores line breaks. */
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;

@@ -1,12 +1,12 @@
 import { compareStrings, isGoList, valueText } from '../../../go/index.ts';
 import { failTemplate, isTrue } from '../../../go/templates/index.ts';
 import type { GoValue } from '../../../go/index.ts';
-import { boundedList, checkLength } from '../bounded-list.ts';
-import { deepEqual } from '../deep-equal.ts';
-import { castInt, intOperand, listOperand } from '../operands.ts';
-import { counted, withMust } from '../rendering.ts';
-import type { FunctionRow, GovernanceFunction, Rendering } from '../rendering.ts';
-import { chargeTexts } from '../value-conversion.ts';
+import { boundedList, checkLength } from '../rendering/bounded-list.ts';
+import { deepEqual } from '../rendering/deep-equal.ts';
+import { castInt, intOperand, listOperand } from '../rendering/operands.ts';
+import { counted, withMust } from '../rendering/rendering.ts';
+import type { FunctionRow, GovernanceFunction, Rendering } from '../rendering/rendering.ts';
+import { chargeTexts } from '../rendering/value-conversion.ts';
 
 /** A function from a list to a list. */
 function mapping(map: (list: readonly GoValue[]) => readonly GoValue[]): GovernanceFunction {

@@ -1,9 +1,9 @@
 import { kindOf, typeOf } from '../../../go/index.ts';
 import { failTemplate, isTrue } from '../../../go/templates/index.ts';
-import { deepEqual } from '../deep-equal.ts';
-import { boolOperand, textOperand } from '../operands.ts';
-import { counted } from '../rendering.ts';
-import type { FunctionRow } from '../rendering.ts';
+import { deepEqual } from '../rendering/deep-equal.ts';
+import { boolOperand, textOperand } from '../rendering/operands.ts';
+import { counted } from '../rendering/rendering.ts';
+import type { FunctionRow } from '../rendering/rendering.ts';
 
 export const LOGIC_FUNCTIONS: readonly FunctionRow[] = [
   ['default', counted(1, 2, ([fallback, value]) => (isTrue(value) ? value : fallback))],

@@ -2,11 +2,11 @@ import { compareStrings, isGoList, isGoObject, valueText } from '../../../go/ind
 import { chargeValue, failTemplate, isTrue } from '../../../go/templates/index.ts';
 import type { GoObject, GoValue } from '../../../go/index.ts';
 import { setOwn } from '../../../values/index.ts';
-import { boundedList } from '../bounded-list.ts';
-import { objectOperand, textOperand } from '../operands.ts';
-import { charged, counted, withMust } from '../rendering.ts';
-import type { FunctionRow, GovernanceFunction, Rendering } from '../rendering.ts';
-import { chargeTexts, objectOf } from '../value-conversion.ts';
+import { boundedList } from '../rendering/bounded-list.ts';
+import { objectOperand, textOperand } from '../rendering/operands.ts';
+import { charged, counted, withMust } from '../rendering/rendering.ts';
+import type { FunctionRow, GovernanceFunction, Rendering } from '../rendering/rendering.ts';
+import { chargeTexts, objectOf } from '../rendering/value-conversion.ts';
 
 /** The values of a rendering are copies that belong to it, so functions may change them, as Sprig's do. */
 function change(object: GoObject, key: string, value: GoValue): void {

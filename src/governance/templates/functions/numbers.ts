@@ -1,9 +1,9 @@
 import { GoFloat } from '../../../go/index.ts';
 import { failTemplate } from '../../../go/templates/index.ts';
 import type { GoValue } from '../../../go/index.ts';
-import { castFloat, castInt, textOperand } from '../operands.ts';
-import { counted } from '../rendering.ts';
-import type { FunctionRow, GovernanceFunction } from '../rendering.ts';
+import { castFloat, castInt, textOperand } from '../rendering/operands.ts';
+import { counted } from '../rendering/rendering.ts';
+import type { FunctionRow, GovernanceFunction } from '../rendering/rendering.ts';
 
 /** Arithmetic of Go's int64, which wraps. */
 function arithmetic(least: number, most: number, call: (a: bigint, b: bigint) => bigint): GovernanceFunction {

@@ -1,11 +1,11 @@
 import { RE2JS } from 're2js';
 import { patternProblem } from '../../../go/index.ts';
 import { failTemplate } from '../../../go/templates/index.ts';
-import { boundedList } from '../bounded-list.ts';
-import { MAX_PATTERN_LENGTH } from '../limits.ts';
-import { intOperand, textOperand } from '../operands.ts';
-import { counted, withMust } from '../rendering.ts';
-import type { FunctionRow, Rendering } from '../rendering.ts';
+import { boundedList } from '../rendering/bounded-list.ts';
+import { MAX_PATTERN_LENGTH } from '../rendering/limits.ts';
+import { intOperand, textOperand } from '../rendering/operands.ts';
+import { counted, withMust } from '../rendering/rendering.ts';
+import type { FunctionRow, Rendering } from '../rendering/rendering.ts';
 
 /** Instructions of a pattern, times characters of the text, in the time of a step: 20 ns each. */
 const WORK_PER_STEP = 32;

@@ -2,11 +2,11 @@ import { isGoList, quote, valueText } from '../../../go/index.ts';
 import { failTemplate } from '../../../go/templates/index.ts';
 import type { GoValue } from '../../../go/index.ts';
 import { hasPart, splitAtParts } from '../../../values/index.ts';
-import { boundedList } from '../bounded-list.ts';
-import { castInt, intOperand, textOperand } from '../operands.ts';
-import { counted } from '../rendering.ts';
-import type { FunctionRow, GovernanceFunction, Rendering } from '../rendering.ts';
-import { chargeTexts, objectOf } from '../value-conversion.ts';
+import { boundedList } from '../rendering/bounded-list.ts';
+import { castInt, intOperand, textOperand } from '../rendering/operands.ts';
+import { counted } from '../rendering/rendering.ts';
+import type { FunctionRow, GovernanceFunction, Rendering } from '../rendering/rendering.ts';
+import { chargeTexts, objectOf } from '../rendering/value-conversion.ts';
 
 /** Characters that are read one by one in the time of a step; a call is charged for less. */
 const CHARS_PER_STEP = 8;

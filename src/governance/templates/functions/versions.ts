@@ -1,9 +1,9 @@
 import { failTemplate } from '../../../go/templates/index.ts';
-import { textOperand } from '../operands.ts';
-import { counted } from '../rendering.ts';
-import type { FunctionRow } from '../rendering.ts';
-import { objectOf } from '../value-conversion.ts';
-import { parseConstraint, parseVersion, satisfies } from '../version-constraint.ts';
+import { textOperand } from '../rendering/operands.ts';
+import { counted } from '../rendering/rendering.ts';
+import type { FunctionRow } from '../rendering/rendering.ts';
+import { objectOf } from '../rendering/value-conversion.ts';
+import { parseConstraint, parseVersion, satisfies } from '../rendering/version-constraint.ts';
 
 export const VERSION_FUNCTIONS: readonly FunctionRow[] = [
   [

@@ -1,9 +1,0 @@
-import { ANNOTATIONS, refreshRequest } from '../resources/index.ts';
-import type { AnnotationProblem } from './rollout-settings.ts';
-
-/** The problem of an invalid annotation `refresh`, if it is there. */
-export function refreshAnnotationProblems(annotations: Readonly<Record<string, string>>): readonly AnnotationProblem[] {
-  const isWrong = Object.hasOwn(annotations, ANNOTATIONS.refresh) && refreshRequest(annotations) === undefined;
-  const message = 'expected 1 to 64 printable ASCII characters, such as the time';
-  return isWrong ? [{ annotation: ANNOTATIONS.refresh, message }] : [];
-}

@@ -1,0 +1,148 @@
+// Rollbacks by annotation: writes the spec of an earlier revision back to the policy, with its modules pinned.
+import { ApiError, type Cluster } from '../../cluster/index.ts';
+import { pinnedSpec, previousRevision, secondRollbackNote } from '../../control/index.ts';
+import {
+  type AdmissionPolicyObject,
+  type AdmissionPolicySpec,
+  ANNOTATIONS,
+  CONTROLLER_FIELD_MANAGER,
+  type JsonValue,
+  keyOf,
+  LAST_APPLIED_ANNOTATION,
+  type PolicyRevision,
+  type ResourceType,
+  ROLLBACK_FAILED,
+} from '../../resources/index.ts';
+import type { EventSink } from '../../runtime/index.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { returnedFields } from './field-owners.ts';
+import { lastAppliedAfter } from './last-applied.ts';
+import { revisionFacts } from './revision-store.ts';
+import { parseRevisionNumber } from '../rollout/rollout-settings.ts';
+import type { RevisionFacts } from '../rollout/rollout-view.ts';
+import { asJson } from '../../values/index.ts';
+
+/** Reason of the event for a rollback. */
+const ROLLED_BACK = 'RolledBack';
+
+/** Characters of an invalid annotation that a message quotes. */
+const MAX_QUOTED = 40;
+/** HTTP status codes of a spec that API servers or admission webhooks reject. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 403, 422]);
+
+/** Selects the newest revision that served and differs from what is declared. */
+export const PREVIOUS = 'previous';
+
+/** Writes a JSON patch. Conflicts if the policy was written since `before`. @throws ApiError */
+type Write = (before: AdmissionPolicyObject, ...operations: readonly JsonValue[]) => Promise<AdmissionPolicyObject>;
+
+const ANNOTATION_PATH = annotationPath(ANNOTATIONS.rollbackTo);
+const REMOVAL = { op: 'remove', path: ANNOTATION_PATH };
+
+/** Rolls a policy back as its annotation `rollback-to` says, and removes the annotation. @returns the policy in the cluster */
+export async function rollBack(
+  cluster: Cluster,
+  type: ResourceType<AdmissionPolicyObject>,
+  policy: AdmissionPolicyObject,
+  revisions: readonly PolicyRevision[],
+  events: EventSink,
+  signal: AbortSignal,
+): Promise<AdmissionPolicyObject> {
+  const write: Write = async (before, ...operations) => {
+    const guard = replacement('/metadata/resourceVersion', before.metadata.resourceVersion ?? '');
+    const patch = { type: 'json', body: [guard, ...operations] } as const;
+    return await cluster.patch(type, keyOf(policy), patch, { fieldManager: CONTROLLER_FIELD_MANAGER, signal });
+  };
+  const text = policy.metadata.annotations?.[ANNOTATIONS.rollbackTo] ?? '';
+  const facts = revisions.map((revision) => revisionFacts(revision));
+  const target = targetOf(text, policy.spec, facts);
+  if (target !== undefined) {
+    const note =
+      text === PREVIOUS
+        ? secondRollbackNote(
+            facts.map(({ number, rollbackOf }) => ({ revision: number, rollbackOf })),
+            `${ANNOTATIONS.rollbackTo}=NUMBER`,
+          )
+        : undefined;
+    return await restore(write, policy, target, note, events);
+  }
+  const patched = await write(policy, REMOVAL);
+  const kept = facts.map(({ number }) => number).join(', ');
+  const why = text === PREVIOUS ? 'no other revision has served' : `there is no revision ${quoted(text)}`;
+  events.event(policy, 'Warning', ROLLBACK_FAILED, `${why}: revisions ${kept || 'none'} are kept`);
+  return patched;
+}
+
+async function restore(
+  write: Write,
+  policy: AdmissionPolicyObject,
+  { number, snapshot, modules }: RevisionFacts,
+  note: string | undefined,
+  events: EventSink,
+): Promise<AdmissionPolicyObject> {
+  // Another attempt restores the same revision, because its number replaces `previous`. The response has what caches drop.
+  const before = await write(policy, replacement(ANNOTATION_PATH, String(number)));
+  const spec = pinnedSpec(snapshot, modules);
+  if (isDeepStrictEqual(spec, policy.spec)) {
+    const patched = await write(before, ...handover(before, before), REMOVAL);
+    events.event(policy, 'Normal', ROLLED_BACK, `the spec is that of revision ${number} already`);
+    return patched;
+  }
+  let restored: AdmissionPolicyObject;
+  try {
+    restored = await write(before, ...restoration(before, spec));
+  } catch (error) {
+    if (!(error instanceof ApiError) || !REFUSALS.has(error.code)) {
+      throw error;
+    }
+    const patched = await write(before, REMOVAL);
+    const message = `the spec of revision ${number} was not accepted: ${error.message}`;
+    events.event(policy, 'Warning', ROLLBACK_FAILED, message);
+    return patched;
+  }
+  // An API server makes the writer of a field its owner, so this takes another request.
+  const patched = await write(restored, ...handover(before, restored), REMOVAL);
+  const message = [`the spec of revision ${number} was written back`, ...(note === undefined ? [] : [note])].join('; ');
+  events.event(policy, 'Normal', ROLLED_BACK, message);
+  return patched;
+}
+
+/** Returns the fields of the spec to their owners. */
+function handover(before: AdmissionPolicyObject, restored: AdmissionPolicyObject): readonly JsonValue[] {
+  const fields = returnedFields(before, restored);
+  return fields.length === 0 ? [] : [replacement('/metadata/managedFields', fields.map(asJson))];
+}
+
+/** The changes that restore a spec. */
+function restoration(policy: AdmissionPolicyObject, spec: AdmissionPolicySpec): readonly JsonValue[] {
+  const lastApplied = lastAppliedAfter(policy, spec);
+  return [
+    replacement('/spec', asJson(spec)),
+    ...(lastApplied === undefined ? [] : [replacement(annotationPath(LAST_APPLIED_ANNOTATION), lastApplied)]),
+  ];
+}
+
+function replacement(path: string, value: JsonValue): JsonValue {
+  return { op: 'replace', path, value };
+}
+
+function annotationPath(annotation: string): string {
+  return `/metadata/annotations/${annotation.replaceAll('/', '~1')}`;
+}
+
+function targetOf(
+  text: string,
+  spec: AdmissionPolicySpec,
+  revisions: readonly RevisionFacts[],
+): RevisionFacts | undefined {
+  if (text === PREVIOUS) {
+    return previousRevision(spec, revisions);
+  }
+  const number = parseRevisionNumber(text);
+  return revisions.find((one) => one.number === number);
+}
+
+/** Quotes text that is no revision number. */
+function quoted(text: string): string {
+  return parseRevisionNumber(text) === undefined ? JSON.stringify(text.slice(0, MAX_QUOTED)) : text;
+}
