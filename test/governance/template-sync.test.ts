@@ -100,7 +100,10 @@ describe('the templates of a Policy', () => {
   it('are deleted when they leave the Policy, when it is disabled, and when it is deleted', async () => {
     await using lab = await GovernanceLab.start();
     await lab.apply(policyOfSettings('settings'), policyOfChecks('checks', ['a', 'b']));
-    await Promise.all([lab.appears(CONFIGURATION), lab.appears(check('a')), lab.appears(check('b'))]);
+    const settings = { kind: 'ConfigMap', name: 'default/settings' };
+    await Promise.all(
+      [settings, CONFIGURATION, check('a'), check('b')].map(async (object) => await lab.appears(object)),
+    );
     await lab.apply(policyOfChecks('checks', ['b']));
     await lab.disappears(check('a'));
     assert.notEqual(await lab.get(check('b')), undefined);
@@ -114,7 +117,7 @@ describe('the templates of a Policy', () => {
     await lab.delete({ kind: 'Policy', name: 'policies/checks' });
     await lab.disappears(check('b'));
     // Nothing was asked to be pruned.
-    assert.notEqual(await lab.get({ kind: 'ConfigMap', name: 'default/settings' }), undefined);
+    assert.notEqual(await lab.get(settings), undefined);
   });
 
   it('stay while their kind is not served for a moment', async () => {

@@ -87,8 +87,10 @@ describe('the threads of governance policies', () => {
     return await evaluations.evaluate(spec, work, stop.signal);
   }
 
-  it('let 200 ordinary policies pass a slow one, and this thread go on', async () => {
+  it('let ordinary policies pass a slow one, and this thread go on', async () => {
     assert.deepEqual(await evaluate(many('slow', SLOW)), { state: 'later', afterMs: undefined });
+    assert.equal((await evaluate(ordinary('first'))).state, 'done');
+    assert.deepEqual(woken, [], 'the slow policy is still evaluated');
     let turns = 0;
     let isDone = false;
     const counting = (async () => {
@@ -101,7 +103,6 @@ describe('the threads of governance policies', () => {
     isDone = true;
     await counting;
     assert.ok(results.every(({ state }) => state === 'done'));
-    assert.deepEqual(woken, [], 'the slow policy is still evaluated');
     assert.ok(turns >= 200, `${turns} turns of the event loop`);
   });
 
