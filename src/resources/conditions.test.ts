@@ -37,6 +37,18 @@ describe('conditions', () => {
     assert.ok(isConditionTrue(next, 'Ready') && !isConditionTrue(next, 'Other') && !isConditionTrue(first, 'Ready'));
   });
 
+  it('have messages that control no terminal', () => {
+    const update = {
+      type: 'Ready',
+      status: 'False',
+      reason: 'Failing',
+      message: 'evil\u001B[2J\u001B]8;;a:b\u009B2J\u202Etxt',
+    } as const;
+    const conditions = setCondition(undefined, update, 0);
+    assert.equal(conditions[0]?.message, 'evil\u{fffd}[2J\u{fffd}]8;;a:b\u{fffd}2J\u{fffd}txt');
+    assert.equal(setCondition(conditions, update, MINUTE), conditions, 'nothing to write');
+  });
+
   it('are the same list when nothing changes', () => {
     assert.equal(setCondition(first, { type: 'Ready', status: 'False', reason: 'Starting' }, MINUTE), first);
     assert.equal(removeCondition(first, 'Other'), first);

@@ -25,6 +25,17 @@ describe('EventCorrelator', () => {
     assert.notEqual(correlator.correlate(OTHER, 'Warning', 'Broken', 'it is', 5000), first);
   });
 
+  it('records messages that control no terminal', () => {
+    const record = new EventCorrelator().correlate(
+      POD,
+      'Warning',
+      'Broken',
+      'evil\u001B[2J\u001B]8;;a:b\u009B2J\u202Etxt',
+      0,
+    );
+    assert.equal(record?.message, 'evil\u{fffd}[2J\u{fffd}]8;;a:b\u{fffd}2J\u{fffd}txt');
+  });
+
   it('combines events that differ only in their message, while they keep coming', () => {
     const correlator = new EventCorrelator();
     const apart = Array.from({ length: MAX_SIMILAR }, (_, index) =>

@@ -26,6 +26,15 @@ describe('recordHistory', () => {
     assert.equal(recordHistory(entries, { message: 'b', lastTimestamp: 't9' }), entries);
   });
 
+  it('keeps messages that control no terminal', () => {
+    const entries = history('evil\u001B[2J\u001B]8;;a:b\u009B2J\u202Etxt');
+    assert.equal(entries[0]?.message, 'evil\u{fffd}[2J\u{fffd}]8;;a:b\u{fffd}2J\u{fffd}txt');
+    assert.equal(
+      recordHistory(entries, { message: 'evil\u001B[2J\u001B]8;;a:b\u009B2J\u202Etxt', lastTimestamp: 't9' }),
+      entries,
+    );
+  });
+
   it('counts two messages that alternate', () => {
     assert.deepEqual(history('start', 'a', 'b', 'a', 'b', 'a'), [
       { message: 'a', lastTimestamp: 't5', count: 3, firstTimestamp: 't1' },

@@ -34,6 +34,27 @@ function scene(stored: Policy, answer: Policy | ApiError): { objects: OwnObjects
   return { objects: new OwnObjects(cluster, view), bodies };
 }
 
+describe('a status', () => {
+  it('is written with texts that control no terminal, and not again', async () => {
+    const written: Policy[] = [];
+    const cache = new ObjectStore<Policy>();
+    const cluster = {
+      update: (_type: unknown, body: Policy) => {
+        written.push(body);
+        return Promise.resolve(body);
+      },
+    } as unknown as Pick<Cluster, 'patch' | 'update'>;
+    const view = { type: POLICIES, get: cache.get.bind(cache), subscribe: cache.subscribe.bind(cache) };
+    const objects = new OwnObjects<Policy>(cluster, view);
+    const status = { placement: [{ placement: 'evil\u001B[2J\u001B]8;;a:b\u009B2J\u202Etxt' }] };
+    assert.ok(await objects.writeStatus(policy(), status, signal));
+    assert.deepEqual(written[0]?.status, {
+      placement: [{ placement: 'evil\u{fffd}[2J\u{fffd}]8;;a:b\u{fffd}2J\u{fffd}txt' }],
+    });
+    assert.equal(await objects.writeStatus(written[0], status, signal), false);
+  });
+});
+
 describe('a finalizer', () => {
   it('is added beside those of others, by a patch of the version that was read', async () => {
     const { objects, bodies } = scene(policy({ finalizers: ['other'] }), policy({ resourceVersion: '6' }));

@@ -145,6 +145,27 @@ describe('PolicyServerController, with objects of PolicyServers', { timeout: 20_
   });
 });
 
+describe('the status of a PolicyServer', { timeout: 20_000 }, () => {
+  it('has texts that control no terminal', async () => {
+    const objects = new Reports();
+    objects.ours.add('default');
+    objects.set('default', {
+      generation: 1,
+      image: 'evil\u001B[2J\u001B]8;;a:b\u009B2J\u202Etxt',
+      moduleCache: 'hostPath',
+      conditions: [],
+    });
+    await withController(async (scene) => {
+      await scene.policyServer('default', 1);
+      await scene.lead();
+      const of = (): Promise<PolicyServer> =>
+        scene.cluster.admin.get<PolicyServer>(POLICY_SERVERS, { name: 'default' });
+      await eventually(async () => (await of()).status?.image !== undefined);
+      assert.equal((await of()).status?.image, 'evil\u{fffd}[2J\u{fffd}]8;;a:b\u{fffd}2J\u{fffd}txt');
+    }, objects);
+  });
+});
+
 describe('policyServerStatus', () => {
   const server = (replicas: number): Pick<PolicyServer, 'metadata' | 'spec'> => ({
     metadata: { name: 'default', generation: 3 },

@@ -101,6 +101,16 @@ describe('the report of a replica', () => {
     assert.equal(await scene.replica('a'), undefined);
   });
 
+  it('has texts that control no terminal', async () => {
+    view.set(reportOf('s', { state: 'Failed' }));
+    const message = 'evil\u001B[2J\u001B]8;;a:b\u009B2J\u202Etxt';
+    view.deviating = [{ policy: 's', revision: 1, state: 'Failed', reason: 'FetchFailed', message }];
+    const stop = start();
+    const { status } = await scene.until('a', (replica) => replica.status !== undefined);
+    assert.equal(status?.deviations?.[0]?.message, 'evil\u{fffd}[2J\u{fffd}]8;;a:b\u{fffd}2J\u{fffd}txt');
+    await stop();
+  });
+
   it('is owned by a Lease without a pod, and both are removed in the end', async () => {
     const stop = start();
     const replica = await scene.until('a', ({ status }) => status !== undefined);
