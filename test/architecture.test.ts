@@ -33,6 +33,7 @@ const ORDER = [
   'network-policy',
   'controller',
   'explain',
+  'installation',
   'audit',
   'fleet',
   'console',
@@ -116,8 +117,6 @@ describe('imports between folders of src/', () => {
 /** Pairs that are still to be parted; a pair that is gone must go from here. */
 const IMPORT_EACH_OTHER: readonly string[] = [
   'cli/cluster cli/start',
-  'cli/install cli/install/doctor',
-  'cli/install cli/install/objects',
   'engine engine/cel-policy',
   'engine engine/network-policy',
   'engine engine/pod-profile',

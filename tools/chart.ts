@@ -1,17 +1,17 @@
 // Writes the Helm charts in deploy/charts/, the plain manifests in deploy/manifests/, and the table of values in docs/install.md
-// from src/cli/install. `--check` writes nothing, and fails when a file is stale.
+// from src/installation. `--check` writes nothing, and fails when a file is stale.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { commentedObjects, HELM_PARTS, INSTALL_PARTS } from '../src/cli/install/install-objects.ts';
+import { commentedObjects, HELM_PARTS, INSTALL_PARTS } from '../src/installation/install-objects.ts';
 import {
   isSection,
   type ValueDeclaration,
   valuesDeclaration,
   type ValueSection,
-} from '../src/cli/install/install-values.ts';
-import { ALERTS } from '../src/cli/install/objects/monitoring-objects.ts';
-import { defaultValues } from '../src/cli/install/read-values.ts';
-import { MIN_KUBERNETES } from '../src/cli/install/requirements.ts';
+} from '../src/installation/objects/install-values.ts';
+import { ALERTS } from '../src/installation/objects/monitoring-objects.ts';
+import { defaultValues } from '../src/installation/read-values.ts';
+import { MIN_KUBERNETES } from '../src/installation/requirements.ts';
 import { commentedYaml, wrappedComment } from './commented-yaml.ts';
 import { root, writeGenerated } from './generated-files.ts';
 import { templateForEach, templateText, templateValues } from './helm-template.ts';
@@ -19,7 +19,7 @@ import { templateForEach, templateText, templateValues } from './helm-template.t
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
 const declaration = valuesDeclaration(version);
 
-const WRITTEN_BY = '# Written by tools/chart.ts from src/cli/install.';
+const WRITTEN_BY = '# Written by tools/chart.ts from src/installation.';
 const CHART = 'deploy/charts/portcullis';
 const CRDS_CHART = 'deploy/charts/portcullis-crds';
 const MANIFESTS = 'deploy/manifests/portcullis.yaml';
@@ -205,6 +205,6 @@ const files = new Map<string, string>([
 writeGenerated({
   files,
   folders: ['deploy/charts', 'deploy/manifests'],
-  source: 'src/cli/install',
+  source: 'src/installation',
   tool: 'tools/chart.ts',
 });

@@ -1,6 +1,6 @@
-// Writes objects with comments (src/cli/install/objects/comments.ts) as YAML.
+// Writes objects with comments (src/installation/objects/comments.ts) as YAML.
 import { dump, load } from 'js-yaml';
-import { COMMENT } from '../src/cli/install/objects/comments.ts';
+import { COMMENT } from '../src/installation/objects/comments.ts';
 
 /** The longest line with a comment. */
 const MAX_COLUMNS = 118;

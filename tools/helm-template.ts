@@ -7,7 +7,7 @@ import {
   type ValueDeclaration,
   type ValueSection,
   type ValueType,
-} from '../src/cli/install/install-values.ts';
+} from '../src/installation/objects/install-values.ts';
 
 /** The delimiters of a mark, around the path of a value. No other text has them. */
 const OPEN = '⟦';

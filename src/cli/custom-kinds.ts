@@ -1,7 +1,6 @@
-// Kinds that CustomResourceDefinitions among manifests define, and guesses for others.
+// Kinds that CustomResourceDefinitions among manifests define.
 import type { KindSchema } from '../engine/index.ts';
 import {
-  groupVersionOf,
   isJsonObject,
   type JsonObject,
   own,
@@ -38,16 +37,4 @@ export function definedSchemas(objects: readonly JsonObject[]): readonly KindSch
       return isJsonObject(schema) ? [{ ...kind, node: withObjectMeta(schema) }] : [];
     });
   });
-}
-
-/** The kind of an object by the rules for English plurals; in a namespace if it names one. */
-export function guessedKind(object: JsonObject): ResourceType {
-  const kind = textOf(own(object, 'kind'));
-  const singular = kind.toLowerCase();
-  const plural = /[^aeiou]y$/.test(singular)
-    ? `${singular.slice(0, -1)}ies`
-    : `${singular}${singular.endsWith('s') ? 'es' : 's'}`;
-  const { group, version } = groupVersionOf(textOf(own(object, 'apiVersion')));
-  const namespaced = valueAt(object, 'metadata', 'namespace') !== undefined;
-  return { group, version, kind, resource: plural, namespaced };
 }

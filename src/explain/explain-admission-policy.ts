@@ -15,7 +15,7 @@ import {
 import { commandNameOf } from './command-name.ts';
 import type { Asked, Explanation, RootCause } from './explanation.ts';
 import type { Read } from './read.ts';
-import { type PolicyCommand, reasonAnswer } from './reason-answers.ts';
+import { type PolicyCommand, reasonAnswer, toDoAbout } from './reason-answers.ts';
 
 export interface AdmissionPolicyFacts {
   readonly policy: AdmissionPolicyObject;
@@ -168,10 +168,7 @@ function stepsOf(
 ): readonly string[] {
   const command = (name: PolicyCommand): string => `${program} ${name} ${object}`;
   const { status } = policy;
-  const steps = causes.flatMap(({ reason }) => {
-    const { toDo, command: name } = reasonAnswer(reason) ?? {};
-    return toDo === undefined ? [] : [name === undefined ? toDo : `${toDo}: ${command(name)}`];
-  });
+  const steps = causes.flatMap(({ reason }) => toDoAbout(reason, command) ?? []);
   const { serving, desiredRevision = 0, nextRetry, phase } = status ?? {};
   const isBroken = phase === 'Degraded' || phase === 'Error';
   const isOlder = serving !== undefined && serving.revision !== desiredRevision;

@@ -3,3 +3,4 @@ export type { GovernanceSubject } from './explain-governance-policy.ts';
 export { explainerOf } from './explain-object.ts';
 export { explainPolicySet } from './explain-policy-set.ts';
 export type { Explanation } from './explanation.ts';
+export { CORRECT, toDoAbout } from './reason-answers.ts';

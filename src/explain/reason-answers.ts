@@ -36,7 +36,8 @@ const act = (meaning: string, toDo: string, command?: PolicyCommand): ReasonAnsw
 });
 
 const WAIT = 'Wait: it passes by itself.';
-const CORRECT = 'Correct the policy and apply it again.';
+/** What to do about a reason that has no answer of its own, such as one of a newer version. */
+export const CORRECT = 'Correct the policy and apply it again.';
 const SOURCE = 'Make the source of the module work again; it is tried again by itself. To try it at once';
 const COPIES =
   'Run at least two controllers, and two replicas of the PolicyServer, with room for its modules (docs/policy-servers.md#copies-of-modules).';
@@ -209,4 +210,13 @@ const REASON_ANSWERS: Readonly<Record<AdmissionReason, ReasonAnswer>> = {
 export function reasonAnswer(reason: string): ReasonAnswer | undefined {
   const answers: Readonly<Record<string, ReasonAnswer>> = REASON_ANSWERS;
   return Object.hasOwn(answers, reason) ? answers[reason] : undefined;
+}
+
+/**
+ * What to do about a reason: a sentence, or one that ends with the command for it; undefined where nothing has to be done.
+ * @param commandLine the command with the program and the object
+ */
+export function toDoAbout(reason: string, commandLine: (command: PolicyCommand) => string): string | undefined {
+  const { toDo, command } = reasonAnswer(reason) ?? {};
+  return toDo === undefined || command === undefined ? toDo : `${toDo}: ${commandLine(command)}`;
 }

@@ -27,6 +27,7 @@ export type {
   OwnerReference,
 } from './kubernetes-object.ts';
 export { labelsText, MANAGED_BY, MANAGED_BY_SELECTOR } from './managed-by.ts';
+export { guessedKind } from './guessed-kind.ts';
 export { apiVersionOf, groupResourceOf, groupVersionOf, keyOf, keyText } from './resource-type.ts';
 export type { ObjectKey, ResourceType } from './resource-type.ts';
 export type { Schema, ValidationRule } from './schema.ts';

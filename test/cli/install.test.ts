@@ -2,8 +2,8 @@
 // clusters where objects are missing, left over, or belong to others.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { installObjects } from '../../src/cli/install/install-objects.ts';
-import { defaultValues } from '../../src/cli/install/read-values.ts';
+import { installObjects } from '../../src/installation/install-objects.ts';
+import { defaultValues } from '../../src/installation/read-values.ts';
 import {
   ALL_KINDS,
   customResourceDefinition,

@@ -1,8 +1,8 @@
 // Names of Kubernetes' kinds mean the same to kubectl after our kinds were installed, also over definitions of earlier versions.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { installObjects } from '../../src/cli/install/install-objects.ts';
-import { defaultValues } from '../../src/cli/install/read-values.ts';
+import { installObjects } from '../../src/installation/install-objects.ts';
+import { defaultValues } from '../../src/installation/read-values.ts';
 import { allBuiltinKinds, customResourceDefinition, NETWORK_POLICY_STATUSES } from '../../src/resources/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';

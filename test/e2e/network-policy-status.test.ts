@@ -24,8 +24,8 @@ import {
 import { EventRecorder, SharedCaches } from '../../src/runtime/index.ts';
 import { agentPod, rangePolicy } from '../../src/network-policy/testing/sample-cluster.ts';
 import { PolicyProjection } from '../../src/network-policy/policy-projection.ts';
-import { annotationAccess } from '../../src/cli/install/objects/annotation-access.ts';
-import { withoutComments } from '../../src/cli/install/objects/comments.ts';
+import { annotationAccess } from '../../src/installation/objects/annotation-access.ts';
+import { withoutComments } from '../../src/installation/objects/comments.ts';
 import { EmbeddedCluster } from '../../src/apiserver/index.ts';
 import { portcullis } from '../cli/command.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';

@@ -53,12 +53,12 @@ export const OTHER_TESTS: readonly OtherTest[] = (
     ['README says what happens', 'test/readme.test.ts', 'answers a review that anybody sends'],
     [
       'the manifests say why each right is there, once',
-      'src/cli/install/objects/manifests.test.ts',
+      'src/installation/objects/manifests.test.ts',
       'say of each right of the controller to write why it has it',
     ],
     [
       'NetworkPolicies are no wider than needed',
-      'src/cli/install/objects/manifests.test.ts',
+      'src/installation/objects/manifests.test.ts',
       'open no port to everybody but that of the webhook',
     ],
     [

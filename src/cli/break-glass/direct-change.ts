@@ -23,8 +23,7 @@ import {
   servesInsteadOf,
   snapshotOf,
 } from '../../resources/index.ts';
-import { WEBHOOK_CONFIGURATIONS } from '../install/kinds.ts';
-import { configurationName } from '../install/our-configurations.ts';
+import { configurationName, WEBHOOK_CONFIGURATIONS } from '../../installation/index.ts';
 import { policiesOfServer } from './policies-of-server.ts';
 
 type Change = (

@@ -9,7 +9,7 @@ import {
   type ResourceType,
 } from '../../resources/index.ts';
 import { addConnectionFlags, type ClusterFlags, connect } from '../cluster/cluster-flags.ts';
-import { listReadable } from '../cluster/list-readable.ts';
+import { listReadable } from '../../cluster/index.ts';
 import { objectName } from '../cluster/resource-arguments.ts';
 import { oneLine } from '../table.ts';
 

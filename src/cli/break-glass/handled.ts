@@ -8,7 +8,7 @@ import {
   POLICY_ENFORCED,
   POLICY_SERVER_LABEL,
 } from '../../resources/index.ts';
-import { WEBHOOK_CONFIGURATIONS } from '../install/kinds.ts';
+import { WEBHOOK_CONFIGURATIONS } from '../../installation/index.ts';
 import type { DisarmTarget } from './disarm-target.ts';
 import { policiesOfServer } from './policies-of-server.ts';
 

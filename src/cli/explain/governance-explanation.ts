@@ -12,7 +12,7 @@ import type { Connected } from '../cluster/cluster-flags.ts';
 import { objectName } from '../cluster/resource-arguments.ts';
 import { CliError } from '../errors.ts';
 import { governedPolicies } from '../governance/governed-policies.ts';
-import { lackingRights, rightTexts } from '../governance/rights/account-rights.ts';
+import { lackingRights, rightTexts } from '../../installation/index.ts';
 import { programName } from '../program-name.ts';
 import { oneLine } from '../table.ts';
 

@@ -5,11 +5,8 @@ import { EXIT } from '../errors.ts';
 import { dataText, outputOption, type OutputFormat } from '../output.ts';
 import { oneLine } from '../table.ts';
 import { connectInstallation } from './connect-installation.ts';
-import { diagnose } from './doctor/diagnose.ts';
-import type { Finding, Severity } from './doctor/finding.ts';
-import { takeSnapshot } from './doctor/snapshot.ts';
+import { defaultValues, diagnose, type Finding, type Severity, takeSnapshot } from '../../installation/index.ts';
 import { addInstallationFlags, type InstallationFlags, productVersion } from './install-flags.ts';
-import { defaultValues } from './read-values.ts';
 
 interface DoctorFlags extends InstallationFlags {
   readonly output: OutputFormat;

@@ -9,11 +9,16 @@ import {
   productKind,
   type ResourceType,
 } from '../../resources/index.ts';
-import { INSTALL_PARTS } from './install-objects.ts';
-import { CRDS, NAMESPACES } from './kinds.ts';
-import { GOVERNANCE_ROLES } from './objects/governance-objects.ts';
-import { type InstallContext, PRODUCT_LABELS } from './objects/naming.ts';
-import { type Right, rightsTo } from './rights.ts';
+import {
+  CRDS,
+  GOVERNANCE_ROLES,
+  INSTALL_PARTS,
+  type InstallContext,
+  NAMESPACES,
+  PRODUCT_LABELS,
+  type Right,
+  rightsTo,
+} from '../../installation/index.ts';
 
 /** An object with its type. */
 interface Found {

@@ -5,11 +5,11 @@ import { readDocument } from '../document.ts';
 import { dataText } from '../output.ts';
 import { connectInstallation } from './connect-installation.ts';
 import { addInstallationFlags, type InstallationFlags, productVersion } from './install-flags.ts';
-import { installObjects } from './install-objects.ts';
+import { installObjects } from '../../installation/index.ts';
+import { givenMapping, givenValues } from './given-values.ts';
 import { Installation } from './installation.ts';
 import { planInstallation, type ToldValues } from './installation-plan.ts';
 import { mergedValues } from './kept-values.ts';
-import { installValues, valuesMapping } from './read-values.ts';
 import { roleNames } from './role-names.ts';
 
 interface InstallFlags extends InstallationFlags {
@@ -72,7 +72,7 @@ async function install(flags: InstallFlags): Promise<void> {
   const told = await toldValues(flags);
   const { namespace, ...which } = flags;
   if (flags.dryRun === 'client') {
-    const context = { namespace, values: installValues(told.values, version, told.source) };
+    const context = { namespace, values: givenValues(told.values, version, told.source) };
     process.stdout.write(
       installObjects(context)
         .map((object) => dataText(object, 'yaml'))
@@ -94,7 +94,7 @@ async function install(flags: InstallFlags): Promise<void> {
 /** The values of the flags and of the file. @throws CliError */
 async function toldValues({ values: file, image, governanceRole }: InstallFlags): Promise<ToldValues> {
   const document = file === undefined ? undefined : await readDocument(file);
-  const values = valuesMapping(document?.value, document?.name ?? 'values');
+  const values = givenMapping(document?.value, document?.name ?? 'values');
   const flags = {
     ...(image === undefined ? {} : { image }),
     ...(governanceRole === undefined ? {} : { governance: { roles: [...governanceRole] } }),

@@ -10,9 +10,9 @@ import {
   VALUES_ANNOTATION,
   withImageSetByHand,
 } from './kept-values.ts';
-import { CONTROLLER, type InstallContext } from './objects/naming.ts';
+import { CONTROLLER, defaultValues, type InstallContext } from '../../installation/index.ts';
+import { givenValues } from './given-values.ts';
 import { readInstalled } from './read-installed.ts';
-import { defaultValues, installValues } from './read-values.ts';
 
 /** Values that a user names, with the name of their source for messages. */
 export interface ToldValues {
@@ -38,13 +38,13 @@ export async function planInstallation(
   { version, resetsValues }: { readonly version: string; readonly resetsValues: boolean },
 ): Promise<InstallationPlan> {
   // Refuses a mistake before the cluster is read.
-  const alone = installValues(told, version, source, { isPart: true });
+  const alone = givenValues(told, version, source, { isPart: true });
   const installed = resetsValues ? undefined : await readInstalled(cluster, { namespace, values: alone });
   if (installed === undefined) {
-    return { context: { namespace, values: installValues(told, version, source) }, told, kept: {} };
+    return { context: { namespace, values: givenValues(told, version, source) }, told, kept: {} };
   }
   const kept = keptValues(installed, defaultValues(version), version);
-  const values = installValues(mergedValues(kept, told), version, `${source}, over those of the last installation`);
+  const values = givenValues(mergedValues(kept, told), version, `${source}, over those of the last installation`);
   return { context: { namespace, values }, told, kept: without(kept, told), installed };
 }
 

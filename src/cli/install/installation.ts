@@ -20,18 +20,30 @@ import { waitFor } from '../cluster/wait-for.ts';
 import { CliError } from '../errors.ts';
 import { Progress } from '../progress.ts';
 import { oneLine } from '../table.ts';
-import { deploymentProgress, policyServerProgress, type Progressing } from './installed-state.ts';
-import { chosenParts, type InstallPart, installObjects } from './install-objects.ts';
-import { CLUSTER_ROLES, CRDS, DEPLOYMENTS, NAMESPACES, typeOf } from './kinds.ts';
+import {
+  chosenParts,
+  CLUSTER_ROLES,
+  CONTROLLER,
+  CRDS,
+  deploymentProgress,
+  DEPLOYMENTS,
+  installObjects,
+  type InstallPart,
+  isForeignGovernanceKind,
+  isInstalledObject,
+  NAMESPACES,
+  policyServerProgress,
+  type Progressing,
+  takeOverHint,
+} from '../../installation/index.ts';
+import { typeOf } from './type-of.ts';
 import { changesText } from './changes-text.ts';
 import { formerObjects, rightsToRemoveFormer, typesOf } from './former-objects.ts';
 import { type InstallationPlan, withKept } from './installation-plan.ts';
 import { valuesText } from './kept-values.ts';
 import { checkOwners } from './owners.ts';
-import { CONTROLLER, isInstalledObject } from './objects/naming.ts';
 import { checkKubewarden, checkNamespace, checkRights, checkVersion, rightsToApply } from './preflight.ts';
 import { withOtherVersions } from './kept-versions.ts';
-import { isForeignGovernanceKind, takeOverHint } from './open-cluster-management.ts';
 
 const FIELD_MANAGER = 'portcullis-install';
 /** Delay before a write is tried again. Milliseconds. */

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { JsonObject, KubernetesObject } from '../../resources/index.ts';
-import { installObjects } from './install-objects.ts';
+import { defaultValues, installObjects, installValues } from '../../installation/index.ts';
 import { type InstalledObjects, keptValues, mergedValues, recordText, VALUES_ANNOTATION } from './kept-values.ts';
-import { defaultValues, installValues } from './read-values.ts';
 
 const VERSION = '1.0.0';
 /** Each value that the cluster shows, other than its default. */

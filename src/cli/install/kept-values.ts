@@ -12,13 +12,13 @@ import {
 import { parseJson } from '../../values/index.ts';
 import { usageError } from '../errors.ts';
 import {
+  controllerDeployment,
   type InstallValues,
   isSection,
   type ValueDeclaration,
   valuesDeclaration,
   type ValueSection,
-} from './install-values.ts';
-import { controllerDeployment } from './objects/controller-objects.ts';
+} from '../../installation/index.ts';
 
 /** An annotation of the controller's Deployment: the values of the installation. */
 export const VALUES_ANNOTATION = 'portcullis.dev/install-values';

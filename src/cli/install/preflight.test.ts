@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ADMIN_USER, EmbeddedCluster } from '../../apiserver/index.ts';
 import { CliError } from '../errors.ts';
-import { CLUSTER_BINDINGS } from './kinds.ts';
-import { CONTROLLER } from './objects/naming.ts';
+import { CLUSTER_BINDINGS, CONTROLLER } from '../../installation/index.ts';
 import { checkNamespace } from './preflight.ts';
 
 describe('before anything is changed', () => {

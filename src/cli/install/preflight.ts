@@ -2,30 +2,19 @@
 import { ApiError, type Cluster, type KubernetesCluster, unlessGone } from '../../cluster/index.ts';
 import { isJsonObject, keyOf, type KubernetesObject } from '../../resources/index.ts';
 import { CliError } from '../errors.ts';
-import { CLUSTER_BINDINGS, typeOf } from './kinds.ts';
-import { kubewardenControllers } from './kubewarden.ts';
-import { CONTROLLER } from './objects/naming.ts';
-import { MIN_KUBERNETES } from './requirements.ts';
-import { missingRights, type Right, rightsTo, rightText } from './rights.ts';
-
-/** Major and minor version of an API server; undefined when they are not numbers. */
-export function minorVersion({
-  major,
-  minor,
-}: {
-  major: string;
-  minor: string;
-}): readonly [number, number] | undefined {
-  // Some builds write `34+`.
-  const numbers = [major, minor].map((text) => Number.parseInt(text, 10));
-  const [first = NaN, second = NaN] = numbers;
-  return Number.isNaN(first) || Number.isNaN(second) ? undefined : [first, second];
-}
-
-export function isTooOld([major, minor]: readonly [number, number]): boolean {
-  const [leastMajor, leastMinor] = MIN_KUBERNETES;
-  return major < leastMajor || (major === leastMajor && minor < leastMinor);
-}
+import {
+  CLUSTER_BINDINGS,
+  CONTROLLER,
+  isTooOld,
+  kubewardenControllers,
+  MIN_KUBERNETES,
+  minorVersion,
+  missingRights,
+  type Right,
+  rightsTo,
+  rightText,
+} from '../../installation/index.ts';
+import { typeOf } from './type-of.ts';
 
 /** @throws CliError when the API server is too old */
 export async function checkVersion(cluster: KubernetesCluster): Promise<void> {

@@ -9,11 +9,15 @@ import {
   textOf,
   valueAt,
 } from '../../resources/index.ts';
-import { INSTALL_PARTS } from './install-objects.ts';
+import {
+  CLUSTER_BINDINGS,
+  CONTROLLER,
+  DEPLOYMENTS,
+  GOVERNANCE_BINDINGS,
+  INSTALL_PARTS,
+  type InstallContext,
+} from '../../installation/index.ts';
 import type { InstalledObjects } from './kept-values.ts';
-import { CLUSTER_BINDINGS, DEPLOYMENTS } from './kinds.ts';
-import { GOVERNANCE_BINDINGS } from './objects/governance-objects.ts';
-import { CONTROLLER, type InstallContext } from './objects/naming.ts';
 
 /**
  * What is in the cluster of an installation; undefined without a controller, and where reading is forbidden: the check of the

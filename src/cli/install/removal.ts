@@ -30,22 +30,25 @@ import {
   ACCESS_GUARDS,
   CLUSTER_BINDINGS,
   CLUSTER_ROLES,
+  CONTROLLER,
   CRDS,
   DEPLOYMENTS,
+  isForeignGovernanceKind,
+  isInstalledObject,
+  isOurConfiguration,
+  KUBEWARDEN_FINALIZERS,
+  kubewardenControllers,
   NAMESPACES,
   OWNED_KINDS,
+  PASSED_ON,
   PODS,
+  type Right,
+  rightsTo,
   ROLE_BINDINGS,
   WEBHOOK_CONFIGURATIONS,
-} from './kinds.ts';
-import { KUBEWARDEN_FINALIZERS, kubewardenControllers } from './kubewarden.ts';
-import { PASSED_ON } from './objects/access-objects.ts';
-import { CONTROLLER, isInstalledObject } from './objects/naming.ts';
-import { isForeignGovernanceKind } from './open-cluster-management.ts';
-import { isOurConfiguration } from './our-configurations.ts';
+} from '../../installation/index.ts';
 import { removeFinalizers } from './remove-finalizers.ts';
 import { checkNamespace, checkRights } from './preflight.ts';
-import { type Right, rightsTo } from './rights.ts';
 
 /** Selects objects of the installation. */
 const INSTALLED = 'app.kubernetes.io/part-of=portcullis';

@@ -1,7 +1,14 @@
 // Resource names, scopes and defaults of kinds without a cluster.
-import { ALL_KINDS, apiVersionOf, builtinKind, groupVersionOf, type ResourceType } from '../../resources/index.ts';
+import {
+  ALL_KINDS,
+  apiVersionOf,
+  builtinKind,
+  groupVersionOf,
+  guessedKind,
+  type ResourceType,
+} from '../../resources/index.ts';
 import { type JsonObject, own, textOf } from '../../values/index.ts';
-import { definedKinds, guessedKind } from '../custom-kinds.ts';
+import { definedKinds } from '../custom-kinds.ts';
 import type { RequestDetails } from './admission-request.ts';
 import { type DefaultedObject, ObjectDefaults } from './object-defaults.ts';
 

@@ -145,7 +145,7 @@ function isRejecting(status: AdmissionPolicyObject['status']): boolean {
 }
 
 /** What makes a failed revision serve. */
-export function fixFor(reason: string | undefined): string {
+function fixFor(reason: string | undefined): string {
   return reason === INVALID_PARAMETERS
     ? 'Correct the parameters of these namespaces, and it is tried again by itself; or change the policy and apply it'
     : 'Fix the policy and apply it';

@@ -12,11 +12,15 @@ import {
 import type { AccessRule, KubernetesObject } from '../../resources/index.ts';
 import { REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../../control/index.ts';
 import { unlessGone } from '../../cluster/index.ts';
-import { CLUSTER_BINDINGS } from '../install/kinds.ts';
+import {
+  CLUSTER_BINDINGS,
+  GOVERNANCE_BINDINGS,
+  governanceAccess,
+  governanceBindings,
+  userRoles,
+  withoutComments,
+} from '../../installation/index.ts';
 import { applyObject } from './local-cluster.ts';
-import { GOVERNANCE_BINDINGS, governanceAccess, governanceBindings } from '../install/objects/governance-objects.ts';
-import { withoutComments } from '../install/objects/comments.ts';
-import { userRoles } from '../install/objects/access-objects.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 
 const CONTROLLER = 'portcullis-controller';

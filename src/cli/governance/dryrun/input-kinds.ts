@@ -2,13 +2,14 @@
 import type { ApiResource, Discovery } from '../../../cluster/index.ts';
 import {
   apiVersionOf,
+  guessedKind,
   kubernetesKind,
   type KubernetesObject,
   productKind,
   type ResourceType,
 } from '../../../resources/index.ts';
 import { asJson } from '../../../values/index.ts';
-import { definedKinds, guessedKind } from '../../custom-kinds.ts';
+import { definedKinds } from '../../custom-kinds.ts';
 
 export class InputKinds implements Discovery {
   /** By API version and kind. */

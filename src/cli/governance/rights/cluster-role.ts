@@ -1,7 +1,7 @@
 // The ClusterRole with rights that policies need.
 import { GOVERNANCE_ACCOUNT_RULES } from '../../../governance/index.ts';
 import type { JsonObject } from '../../../resources/index.ts';
-import type { Right } from '../../install/rights.ts';
+import type { Right } from '../../../installation/index.ts';
 
 /** The order of verbs in a rule. */
 const VERBS = ['get', 'list', 'watch', 'create', 'update', 'delete'];

@@ -18,7 +18,7 @@ import { oneLine } from '../../table.ts';
 import { readMappings } from '../dryrun/api-mappings.ts';
 import { InputKinds } from '../dryrun/input-kinds.ts';
 import { clusterRole } from './cluster-role.ts';
-import { kindText, type KindFinder, resolveRights } from './resolve-rights.ts';
+import { type KindFinder, kindText, resolveRights } from '../../../installation/index.ts';
 
 interface RightsFlags extends ClusterFlags {
   readonly filename?: readonly string[];

@@ -1,0 +1,45 @@
+export { diagnose } from './findings/diagnose.ts';
+export type { Finding, Severity } from './findings/finding.ts';
+export { takeSnapshot } from './findings/snapshot.ts';
+export { INSTALL_PARTS, chosenParts, installObjects } from './install-objects.ts';
+export type { InstallPart } from './install-objects.ts';
+export { deploymentProgress, policyServerProgress } from './installed-state.ts';
+export type { Progressing } from './installed-state.ts';
+export {
+  ACCESS_GUARDS,
+  CLUSTER_BINDINGS,
+  CLUSTER_ROLES,
+  CRDS,
+  DEPLOYMENTS,
+  NAMESPACES,
+  OWNED_KINDS,
+  PODS,
+  ROLE_BINDINGS,
+  WEBHOOK_CONFIGURATIONS,
+} from './kinds.ts';
+export { KUBEWARDEN_FINALIZERS, kubewardenControllers } from './kubewarden.ts';
+export { accessGuard } from './objects/access-guard.ts';
+export { PASSED_ON, userRoles } from './objects/access-objects.ts';
+export { annotationGuard } from './objects/annotation-access.ts';
+export { withoutComments } from './objects/comments.ts';
+export { controllerDeployment } from './objects/controller-objects.ts';
+export {
+  GOVERNANCE_BINDINGS,
+  GOVERNANCE_ROLES,
+  governanceAccess,
+  governanceBindings,
+} from './objects/governance-objects.ts';
+export { isSection, valuesDeclaration } from './objects/install-values.ts';
+export type { InstallValues, ValueDeclaration, ValueSection } from './objects/install-values.ts';
+export { CONTROLLER, PRODUCT_LABELS, isInstalledObject } from './objects/naming.ts';
+export type { InstallContext } from './objects/naming.ts';
+export { recordGuards } from './objects/record-guards.ts';
+export { isForeignGovernanceKind, takeOverHint } from './open-cluster-management.ts';
+export { configurationName, isOurConfiguration } from './our-configurations.ts';
+export { defaultValues, installValues, ValuesError, valuesMapping } from './read-values.ts';
+export { isTooOld, MIN_KUBERNETES, minorVersion } from './requirements.ts';
+export { lackingRights, rightTexts } from './rights/account-rights.ts';
+export { kindText, resolveRights } from './rights/resolve-rights.ts';
+export type { KindFinder } from './rights/resolve-rights.ts';
+export { missingRights, rightText, rightsTo } from './rights/rights.ts';
+export type { Right } from './rights/rights.ts';
