@@ -232,6 +232,9 @@ describe('a Policy of a tenant', () => {
     await lab.reaches('policies/fast', 'Compliant');
     const refused = await lab.sees(CONFIGURATION, (object) => object?.status?.compliant === 'NonCompliant');
     assert.match(JSON.stringify(refused.status?.['compliancyDetails']), /the policy takes too long to evaluate/);
+    const { reason, message = '' } = findCondition(refused.status?.conditions, 'Ready') ?? {};
+    assert.equal(reason, 'EvaluationEnded');
+    assert.match(message, /^the policy takes too long to evaluate: split it/);
   });
 });
 
