@@ -66,7 +66,7 @@ async function exportPolicies(paths: readonly string[], flags: ExportFlags): Pro
   policies.forEach(requireApplicable);
   for (const policy of policies) {
     printWarnings(filePolicyWarnings(policy, objects), progress);
-    const exported = exportOne(policy, flags.kubernetesVersion);
+    const exported = await exportOne(policy, flags.kubernetesVersion);
     for (const { field, message } of [...exported.problems, ...differences(policy)]) {
       note(progress, `${policy.name}: ${field === '' ? '' : `${field}: `}${message}`);
     }
@@ -137,7 +137,7 @@ function otherThanCel({ kind, definition, manifest }: FilePolicy): string {
   return `of ${kind !== undefined && manifest === undefined ? kind : definition.module}`;
 }
 
-function exportOne(policy: FilePolicy, version: number | undefined): ExportedPolicy {
+async function exportOne(policy: FilePolicy, version: number | undefined): Promise<ExportedPolicy> {
   const { name, definition, manifest } = policy;
   if (!isOfCel(definition)) {
     throw new CliError(`${name} is ${otherThanCel(policy)}: expected a policy of ${CEL}`, {

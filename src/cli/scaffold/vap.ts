@@ -41,7 +41,8 @@ async function scaffoldVap(files: readonly string[], flags: VapFlags): Promise<v
   if (paths.length === 0) {
     throw usageError('no policy is named', 'Name files, or - for standard input.');
   }
-  const { policies, problems, notes } = importPolicies(await readManifests(paths), { module: flags.celPolicy });
+  const manifests = await readManifests(paths);
+  const { policies, problems, notes } = await importPolicies(manifests, { module: flags.celPolicy });
   const progress = new Progress();
   notes.forEach((note) => progress.note(note));
   if (problems.length > 0) {
