@@ -88,6 +88,13 @@ describe('an evaluation', () => {
     assert.deepEqual(schedule.take(KEY, watching, NOW + 5_001), { isDue: true });
   });
 
+  it('of a policy that is created again before it is seen to be gone has to wait', () => {
+    const schedule = new EvaluationSchedule();
+    const take = (uid: string) => schedule.take(KEY, { ...policy(undefined), metadata: { ...KEY, uid } }, NOW);
+    const due = Array.from({ length: 12 }, (_, index) => take(`uid-${index}`).isDue);
+    assert.deepEqual(due, [...Array.from({ length: 10 }, () => true), false, false]);
+  });
+
   it('of a policy that is deleted and created again all the time has to wait', () => {
     const schedule = new EvaluationSchedule();
     const take = (now: number): boolean => {

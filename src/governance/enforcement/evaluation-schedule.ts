@@ -23,7 +23,8 @@ export type Due = { readonly isDue: true } | { readonly isDue: false; readonly a
 interface Known {
   readonly pace: TokenBucket;
   /** Whether the policy was deleted before. */
-  readonly isRecreated: boolean;
+  isRecreated: boolean;
+  uid: string | undefined;
   /** The last evaluation. Milliseconds since 1970. */
   at: number | undefined;
 }
@@ -52,7 +53,10 @@ export class EvaluationSchedule {
   /** Decides whether a policy is evaluated in this pass. */
   take(key: ObjectKey, policy: ConfigurationPolicy, now: number): Due {
     const known = this.#of(key);
-    const { status } = policy;
+    const { metadata, status } = policy;
+    // Who recreates it at once leaves no time in which it is seen to be gone.
+    known.isRecreated ||= known.uid !== undefined && known.uid !== metadata.uid;
+    known.uid = metadata.uid;
     const at = known.at ?? evaluatedAt(policy);
     const isNew = at === undefined || !hasVerdict(policy);
     const wait = isNew ? 0 : waitMs(at, intervalOf(policy, status?.compliant === 'Compliant'), now);
@@ -87,6 +91,7 @@ export class EvaluationSchedule {
     const known = this.#known.get(text) ?? {
       pace: pace ?? new TokenBucket({ perSecond: PER_SECOND, burst: BURST }),
       isRecreated: pace !== undefined,
+      uid: undefined,
       at: undefined,
     };
     this.#known.set(text, known);
