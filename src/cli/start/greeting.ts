@@ -67,7 +67,7 @@ function firstLines(options: GreetingOptions): readonly string[] {
     `  kubectl patch ${policy} --type=merge -p '${BROKEN}' && kubectl wait ${policy} ${IS_DEGRADED} && kubectl describe ${policy}`,
     `  kubectl annotate ${policy} ${ANNOTATIONS.rollbackTo}=previous`,
     '',
-    'Without kubectl, `npx portcullis` does the same: apply, run, patch, get, describe, events, wait, delete, rollout.',
+    'Without kubectl, `npx portcullis` does the same: apply (a pod by its manifest), patch, get, describe, events, wait, delete, rollout.',
     `\`npx portcullis rollout history ${policy}\` lists its revisions.`,
     ...(withExamples
       ? [
