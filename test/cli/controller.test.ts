@@ -1,6 +1,6 @@
 // `portcullis controller` and `portcullis serve --policy-server` as processes: refused flags, and their cooperation.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -103,20 +103,6 @@ describe('the command line of processes in clusters', { concurrency: 2 }, () => 
     });
   }
 });
-
-/** Whether a thread besides the main one has used more processor time than all that it has to do takes. */
-function hasStuckThread({ pid = 0 }: LoggingProcess): boolean {
-  const threads = readdirSync(`/proc/${pid}/task`).filter((thread) => thread !== `${pid}`);
-  return threads.some((thread) => processorSeconds(`/proc/${pid}/task/${thread}/schedstat`) > 4);
-}
-
-function processorSeconds(file: string): number {
-  try {
-    return Number.parseInt(readFileSync(file, 'utf8'), 10) / 1e9;
-  } catch {
-    return 0;
-  }
-}
 
 describe('controller and replica in processes of their own', () => {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-controller-'));
@@ -261,7 +247,7 @@ describe('controller and replica in processes of their own', () => {
       .replace('variables.unpinned.size() == 0', "object.metadata.name != 'stuck in native code'");
     const apply = () => portcullis(['apply', '-f', '-'], { env: { KUBECONFIG: join(folder, 'admin') }, stdin: policy });
     const ends = async (one: LoggingProcess): Promise<void> => {
-      await eventually(async () => assert.ok(hasStuckThread(one)), PATIENCE);
+      await eventually(async () => assert.ok(one.hasStuckThread()), PATIENCE);
       one.signal('SIGTERM');
       await one.says('stopped');
       assert.equal(await one.ended(), null, 'it ends with its thread');

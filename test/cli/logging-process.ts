@@ -2,9 +2,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
 import { COMMAND, ENVIRONMENT, ROOT } from './command.ts';
 
 export type Line = Readonly<Record<string, unknown>>;
+
+/** Processor time of a thread that is stuck. Seconds. */
+const STUCK_SECONDS = 4;
 
 export class LoggingProcess implements AsyncDisposable {
   readonly #child;
@@ -47,6 +51,13 @@ export class LoggingProcess implements AsyncDisposable {
     }
   }
 
+  /** Whether a thread beside the main thread has used more processor time than a deadline allows: it does not end. */
+  hasStuckThread(): boolean {
+    const tasks = `/proc/${this.#child.pid ?? 0}/task`;
+    const threads = readdirSync(tasks).filter((thread) => thread !== `${this.#child.pid}`);
+    return threads.some((thread) => processorSeconds(`${tasks}/${thread}/schedstat`) > STUCK_SECONDS);
+  }
+
   get pid(): number | undefined {
     return this.#child.pid;
   }
@@ -65,5 +76,14 @@ export class LoggingProcess implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.ended();
+  }
+}
+
+/** Nothing for a thread that ended. */
+function processorSeconds(file: string): number {
+  try {
+    return Number.parseInt(readFileSync(file, 'utf8'), 10) / 1e9;
+  } catch {
+    return 0;
   }
 }

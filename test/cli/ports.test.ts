@@ -34,6 +34,8 @@ interface Row {
   readonly roles: readonly string[];
   /** What anybody gets, as {@link answersOf} says it. */
   readonly answers: string;
+  /** The largest body; undefined where none is read. */
+  readonly bodyBytes: number | undefined;
 }
 
 function tableAfter(heading: string): readonly (readonly string[])[] {
@@ -53,11 +55,12 @@ const unquoted = (cell: string): string => cell.replaceAll('`', '');
 
 function tableOfPorts(): readonly Row[] {
   const rows = tableAfter('Ports').filter((cells) => cells.length === 6);
-  return rows.slice(1).map(([port = '', roles = '', limits = '', answers = '']) => ({
+  return rows.slice(1).map(([port = '', roles = '', limits = '', answers = '', body = '']) => ({
     port,
     roles: unquoted(roles).split(', '),
     limits: unquoted(limits) as Row['limits'],
     answers: unquoted(answers),
+    bodyBytes: body === 'not read' ? undefined : Number.parseInt(body, 10) * 1024 ** 2,
   }));
 }
 
@@ -112,10 +115,12 @@ interface Asked {
   readonly isSecure: boolean;
   readonly path?: string;
   readonly contentLength?: number;
+  /** Whether as many bytes are sent; else one. */
+  readonly isComplete?: boolean;
 }
 
 /** The status of an answer, or why there is none. */
-function ask({ port, isSecure, path = '/', contentLength }: Asked): Promise<string> {
+function ask({ port, isSecure, path = '/', contentLength, isComplete = false }: Asked): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const options = {
     host: '127.0.0.1',
@@ -136,8 +141,8 @@ function ask({ port, isSecure, path = '/', contentLength }: Asked): Promise<stri
     resolve('no answer');
     sent.destroy();
   });
-  if (contentLength === undefined) {
-    sent.end();
+  if (contentLength === undefined || isComplete) {
+    sent.end(' '.repeat(contentLength ?? 0));
   } else {
     sent.flushHeaders();
     sent.write('{');
@@ -293,6 +298,26 @@ describe('the ports of the product', () => {
         }
       }
     }
+  });
+
+  it('read bodies as large as the table says, and refuse a byte more', async () => {
+    let count = 0;
+    for (const [role, listeners] of found) {
+      for (const { port, answers } of listeners) {
+        const row = rows.find((one) => one.roles.includes(role) && one.answers === answers);
+        // Who needs a certificate or a token is refused before the body.
+        if (row?.bodyBytes === undefined || /certificate|401/.test(answers)) {
+          continue;
+        }
+        count += 1;
+        const path = row.port.includes('own kinds') ? '/validate-own-kinds' : '/validate/one';
+        const asked = { port, isSecure: answers.startsWith('https'), path };
+        assert.equal(await ask({ ...asked, contentLength: row.bodyBytes + 1 }), '413', `${role}: ${row.port}`);
+        const largest = await ask({ ...asked, contentLength: row.bodyBytes, isComplete: true });
+        assert.match(largest, /^(?:400|422|403)$/, `${role}: ${row.port}: it was read, and is no review`);
+      }
+    }
+    assert.ok(count >= 4, `${count} ports read bodies of anybody`);
   });
 
   it('are created by one function', () => {

@@ -7,7 +7,8 @@ import { describe, it } from 'node:test';
 import { connect } from 'node:tls';
 import { ensureLocalCertificates } from '../../src/control/index.ts';
 import { guest, requires, TestFolder } from '../server/harness.ts';
-import { portcullis } from './command.ts';
+import { eventually } from '../cluster/eventually.ts';
+import { portcullis, ROOT } from './command.ts';
 import { LoggingProcess } from './logging-process.ts';
 
 /** The serial number of a server's certificate. */
@@ -18,6 +19,9 @@ async function serialNumber(url: string): Promise<string> {
   socket.destroy();
   return serial;
 }
+
+/** Until a thread has worked for as long as no deadline allows. */
+const PATIENCE = { timeoutMs: 60_000 };
 
 describe('portcullis serve', () => {
   it('ends with the position of a mistake in what it verifies signatures by', async () => {
@@ -49,6 +53,20 @@ describe('portcullis serve', () => {
     const { code, stderr } = await portcullis(['serve', '--policies', folder.path, ...ports]);
     assert.equal(code, 2);
     assert.match(stderr, /is a folder: expected a policies file\n.*portcullis start --policies FOLDER/);
+  });
+
+  it('ends soon after SIGTERM where a policy keeps its threads in native code', { timeout: 120_000 }, async () => {
+    await using folder = await TestFolder.create();
+    const validations = [{ expression: "object.metadata.name != 'stuck in native code'" }];
+    await folder.write({ good: requires('app'), stuck: { module: 'builtin:cel', settings: { validations } } });
+    const data = ['--policies', folder.policiesFile, '--policies-download-dir', folder.dataDir];
+    const ports = ['--addr', '127.0.0.1', '--port', '0', '--readiness-probe-port', '0'];
+    const stuck = ['--import', join(ROOT, 'test/fixtures/stuck-threads.mjs')];
+    await using server = new LoggingProcess(['serve', ...data, ...ports], {}, stuck);
+    await eventually(async () => assert.ok(server.hasStuckThread()), PATIENCE);
+    server.signal('SIGTERM');
+    await server.says('stopped');
+    assert.equal(await server.ended(), null, 'it ends with its thread');
   });
 
   it('at SIGHUP reads policies and certificates again and retries failed loads; at SIGTERM exits with 0', async () => {
