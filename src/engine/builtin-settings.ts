@@ -2,12 +2,12 @@ import { createRequire } from 'node:module';
 import type { Program } from '../cel/index.ts';
 import type { BuiltinName } from '../modules/index.ts';
 import type * as celPolicy from './cel-policy/index.ts';
-import type { FieldProblem } from './field-problem.ts';
+import type { FieldProblem } from './values/field-problem.ts';
 import type * as networkPolicy from './network-policy/index.ts';
 import type * as podProfile from './pod-profile/index.ts';
 import type { LintContext } from './cel-policy/lints/lint-policy.ts';
 import type { LintFinding } from './cel-policy/lints/lint-finding.ts';
-import { EPHEMERAL_CONTAINERS_MISSED, missesUpdates } from './pod-subresources.ts';
+import { EPHEMERAL_CONTAINERS_MISSED, missesUpdates } from './cel-policy/lints/pod-subresources.ts';
 import type * as podSecurity from './pod-security/index.ts';
 
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';

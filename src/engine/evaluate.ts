@@ -1,19 +1,19 @@
-import { parseAdmissionReview, parseRawReview } from './admission-review.ts';
-import type { Review } from './admission-review.ts';
+import { parseAdmissionReview, parseRawReview } from './review/admission-review.ts';
+import type { Review } from './review/admission-review.ts';
 import { Evaluator } from './evaluator.ts';
 import type { JudgeOptions, OnUnitStart, RefusedUnit } from './evaluator.ts';
-import type { SettingsVerdict } from './guest-verdict.ts';
+import type { SettingsVerdict } from './verdict/guest-verdict.ts';
 import type { LoadedPolicy } from './loaded-policy.ts';
-import type { ObjectLookup } from './object-lookup.ts';
+import type { ObjectLookup } from './review/object-lookup.ts';
 import { monitoredVerdict } from './monitored-verdict.ts';
 import type { MonitoredVerdict } from './monitored-verdict.ts';
-import { observe } from './observation.ts';
-import type { Observation, Route } from './observation.ts';
+import { observe } from './verdict/observation.ts';
+import type { Observation, Route } from './verdict/observation.ts';
 import { type PodTemplate, podTemplateOf, writtenWorkload } from './pod-templates/pod-template.ts';
 import { inTemplate, templateVerdict, withTemplatePatch } from './pod-templates/template-verdict.ts';
 import type { PodTemplatesAction } from '../resources/index.ts';
-import { allowed } from './verdict.ts';
-import type { Verdict } from './verdict.ts';
+import { allowed } from './verdict/verdict.ts';
+import type { Verdict } from './verdict/verdict.ts';
 
 /** A policy's verdict, and its observation for metrics. */
 export interface Evaluation {

@@ -1,14 +1,14 @@
 import type { ExecutionMode } from '../modules/index.ts';
 import type { CallContext, CallLimits } from '../wasm/index.ts';
 import { errorText } from '../values/index.ts';
-import type { Review } from './admission-review.ts';
-import { EngineError } from './errors.ts';
-import { evaluateGroupExpression } from './group-expression.ts';
+import type { Review } from './review/admission-review.ts';
+import { EngineError } from './values/errors.ts';
+import { evaluateGroupExpression } from './definition/group-expression.ts';
 import { HostCapabilities } from './host-capabilities.ts';
-import type { PolicyLog } from './host-port.ts';
-import type { JsonValue } from './json-text.ts';
-import { NO_OBJECTS, UnknownObject } from './object-lookup.ts';
-import type { ObjectLookup } from './object-lookup.ts';
+import type { PolicyLog } from './capabilities/host-port.ts';
+import type { JsonValue } from './values/json-text.ts';
+import { NO_OBJECTS, UnknownObject } from './review/object-lookup.ts';
+import type { ObjectLookup } from './review/object-lookup.ts';
 import { endsWithNamespace } from './parameters/ending-object.ts';
 import type { EffectiveSettings, ValidationResult } from './parameters/effective-settings.ts';
 import type { ValidationBudget } from './parameters/validation-budget.ts';
@@ -20,7 +20,7 @@ import type {
   LoadedSinglePolicy,
   PolicyOptions,
 } from './loaded-policy.ts';
-import type { Judgement } from './observation.ts';
+import type { Judgement } from './verdict/observation.ts';
 import {
   allowed,
   denied,
@@ -35,11 +35,11 @@ import {
   TIMEOUT_MESSAGE,
   withMessage,
   withoutForbiddenPatch,
-} from './verdict.ts';
-import type { Verdict } from './verdict.ts';
+} from './verdict/verdict.ts';
+import type { Verdict } from './verdict/verdict.ts';
 import { MAX_REVIEW_BYTES } from './definition/limits.ts';
-import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
-import { boundedAnswer, boundedText } from './verdict-limits.ts';
+import type { GuestVerdict, SettingsVerdict } from './verdict/guest-verdict.ts';
+import { boundedAnswer, boundedText } from './verdict/verdict-limits.ts';
 
 /**
  * Fuel for one second of evaluation, measured with guests in Rust and AssemblyScript (waPC) and Rego: 2 × 10⁹. Code of

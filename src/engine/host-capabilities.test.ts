@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HostCapabilities, isGranted, MAX_HOST_CALLS, MAX_LOG_LINES } from './host-capabilities.ts';
 import type { CapabilityHolder } from './host-capabilities.ts';
-import type { HostCaller, PolicyLogEntry } from './host-port.ts';
-import type { JsonObject } from './json-text.ts';
+import type { HostCaller, PolicyLogEntry } from './capabilities/host-port.ts';
+import type { JsonObject } from './values/json-text.ts';
 
 const LIMITS = { fuel: 1, answerBytes: 1 };
 

@@ -1,14 +1,14 @@
 import { isNamespacedPolicyId, namespaceOfPolicyId } from '../resources/index.ts';
 import type { CallContext, CallLimits } from '../wasm/index.ts';
-import type { Review } from './admission-review.ts';
+import type { Review } from './review/admission-review.ts';
 import { checkAccessReview } from './capabilities/access-review.ts';
 import { buildInventory } from './capabilities/inventory.ts';
 import { logEntry, shorten } from './capabilities/tracing.ts';
-import { EngineError } from './errors.ts';
-import type { HostCaller, HostPort, InventoryMode, PolicyLog } from './host-port.ts';
-import { isJsonObject } from './json-text.ts';
-import type { JsonValue } from './json-text.ts';
-import type { ContextAwareResource } from './policy-definition.ts';
+import { EngineError } from './values/errors.ts';
+import type { HostCaller, HostPort, InventoryMode, PolicyLog } from './capabilities/host-port.ts';
+import { isJsonObject } from './values/json-text.ts';
+import type { JsonValue } from './values/json-text.ts';
+import type { ContextAwareResource } from './definition/policy-definition.ts';
 import { parseJson } from '../values/index.ts';
 
 /** The only waPC binding of Kubewarden's host. */

@@ -1,6 +1,6 @@
 // Conversions to and from Kubernetes' own admission policies, for commands. Their code is loaded on first use.
 import type { ExportedPolicy, ExportOptions, ImportedPolicies, ImportOptions } from './cel-policy/index.ts';
-import type { JsonObject } from './json-text.ts';
+import type { JsonObject } from './values/json-text.ts';
 
 /** Converts settings of `builtin:cel` to manifests that API servers evaluate themselves. Never rejects. */
 export async function exportPolicy(settings: unknown, options: ExportOptions): Promise<ExportedPolicy> {

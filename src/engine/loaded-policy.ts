@@ -1,9 +1,9 @@
 import type { PodTemplatesAction } from '../resources/index.ts';
 import { DEFAULT_TIMEOUT_SECONDS } from './definition/limits.ts';
 import type { CapabilityHolder } from './host-capabilities.ts';
-import type { HostPort, PolicyLog } from './host-port.ts';
-import { parseGroupExpression } from './group-expression.ts';
-import type { GroupExpression } from './group-expression.ts';
+import type { HostPort, PolicyLog } from './capabilities/host-port.ts';
+import { parseGroupExpression } from './definition/group-expression.ts';
+import type { GroupExpression } from './definition/group-expression.ts';
 import type { ParameterizedSettings } from './parameters/effective-settings.ts';
 import { parameterizedSettings } from './parameters/load-settings.ts';
 import type { ValidationBudget } from './parameters/validation-budget.ts';
@@ -13,7 +13,7 @@ import type {
   ModuleUse,
   PolicyDefinition,
   PolicyMode,
-} from './policy-definition.ts';
+} from './definition/policy-definition.ts';
 import type { PolicyGuest } from './guests/index.ts';
 
 /** Options shared by all policies of one thread. */

@@ -1,4 +1,4 @@
-import type { PolicyLogEntry } from './host-port.ts';
+import type { PolicyLogEntry } from './capabilities/host-port.ts';
 import type { MonitoredVerdict } from './monitored-verdict.ts';
 
 /** The log line of a verdict in monitor mode, with the text that Kubewarden's policy server has. */

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EngineError } from './errors.ts';
+import { EngineError } from './values/errors.ts';
 import { evaluate, readReview } from './evaluate.ts';
-import type { JsonObject } from './json-text.ts';
+import type { JsonObject } from './values/json-text.ts';
 import { createFailedPolicy, createPolicy } from './loaded-policy.ts';
 import { MAX_MONITORED_MESSAGE, MAX_MONITORED_NAME, MAX_MONITORED_USER } from './definition/limits.ts';
 import type { MonitoredVerdict } from './monitored-verdict.ts';
-import type { Route } from './observation.ts';
-import { parsePolicies } from './policies-file.ts';
+import type { Route } from './verdict/observation.ts';
+import { parsePolicies } from './definition/policies-file.ts';
 import { bytes, podReview } from './testing/reviews.ts';
 import { ScriptedGuest } from './testing/scripted-guest.ts';
 

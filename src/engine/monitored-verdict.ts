@@ -1,10 +1,10 @@
 // What a policy in monitor mode would have done to a request: data for the log, and for the status of the policy.
 import { shortened } from '../values/index.ts';
-import type { Review } from './admission-review.ts';
+import type { Review } from './review/admission-review.ts';
 import { MAX_MONITORED_MESSAGE, MAX_MONITORED_NAME, MAX_MONITORED_USER } from './definition/limits.ts';
 import { enforcedVerdict } from './evaluator.ts';
 import type { LoadedPolicy } from './loaded-policy.ts';
-import type { Judgement, Observation } from './observation.ts';
+import type { Judgement, Observation } from './verdict/observation.ts';
 
 /**
  * A verdict in monitor mode that is not a plain admission. The request is named, with bounded texts without control

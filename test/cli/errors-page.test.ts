@@ -52,7 +52,7 @@ describe('docs/errors.md', () => {
   }
 
   it('names the problems of entries of the policies file', () => {
-    const codes = union('src/engine/policy-reader.ts', 'PolicyProblemCode');
+    const codes = union('src/engine/definition/policy-reader.ts', 'PolicyProblemCode');
     assert.deepEqual(documented('An entry of the policies file').toSorted(), codes.toSorted());
   });
 

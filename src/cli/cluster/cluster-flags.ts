@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 import type { Command } from 'commander';
 import { ClusterError, KubernetesCluster, loadKubeconfig } from '../../cluster/index.ts';
 import { CliError } from '../errors.ts';
-import { DATA_DIR } from '../start/data-folder.ts';
+import { DATA_DIR } from '../data-dir.ts';
 
 export interface ClusterFlags {
   readonly kubeconfig?: string;

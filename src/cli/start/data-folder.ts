@@ -3,11 +3,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join, resolve } from 'node:path';
 import { errorText } from '../../values/index.ts';
 import { fileProblem } from '../../files/index.ts';
+import { DATA_DIR } from '../data-dir.ts';
 import { CliError } from '../errors.ts';
 import { pathFromHere } from './path-from-here.ts';
 
-/** The default data folder of `start`. */
-export const DATA_DIR = '.portcullis';
 /** A file that marks a folder as created by `start`; `reset` removes only such folders. */
 const DATA_MARKER = 'README.txt';
 const MARKER_TEXT = 'Data of `portcullis start`. `portcullis reset` removes this folder.\n';

@@ -1,7 +1,8 @@
 // `portcullis reset`: removes the data folder of `portcullis start`.
 import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { DATA_DIR, removeDataFolder } from './data-folder.ts';
+import { DATA_DIR } from '../data-dir.ts';
+import { removeDataFolder } from './data-folder.ts';
 
 export function resetCommand(): Command {
   return new Command('reset')

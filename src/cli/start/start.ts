@@ -13,7 +13,8 @@ import { DOCKER_CONFIG_FLAG, DOCKER_CONFIG_HELP, SOURCES_FLAG, SOURCES_HELP } fr
 import { TRUST_FLAG, TRUST_HELP, VERIFICATION_FLAG, VERIFICATION_HELP } from '../module/verification-flags.ts';
 import { endThreads } from '../../threads/index.ts';
 import { portNumber } from '../port-flag.ts';
-import { DATA_DIR, openDataFolder } from './data-folder.ts';
+import { DATA_DIR } from '../data-dir.ts';
+import { openDataFolder } from './data-folder.ts';
 import type { StartFlags } from './start-flags.ts';
 
 /** Whoever may write Policies in this cluster has the token of an administrator, unless that administrator grants more. */

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { textOf } from '../../resources/index.ts';
-import { EngineError } from '../errors.ts';
-import type { JsonObject } from '../json-text.ts';
+import { EngineError } from '../values/errors.ts';
+import type { JsonObject } from '../values/json-text.ts';
 import { createFailedPolicy } from '../loaded-policy.ts';
-import { policyOwner } from '../policy-owner.ts';
-import { TIMEOUT_MESSAGE } from '../verdict.ts';
+import { policyOwner } from '../definition/policy-owner.ts';
+import { TIMEOUT_MESSAGE } from '../verdict/verdict.ts';
 import { reasonOf } from '../testing/reason-of.ts';
 import { MUTATING, POD_RULE, TestTable, VALIDATING } from '../testing/bucket-table.ts';
 import { labelled, label, POD } from '../testing/pod-labels.ts';

@@ -1,12 +1,12 @@
 import { isPodTemplatesBucket, policyOfBucket } from '../../resources/index.ts';
-import type { Review } from '../admission-review.ts';
+import type { Review } from '../review/admission-review.ts';
 import type { MonitoredVerdict } from '../monitored-verdict.ts';
-import { UnknownObject } from '../object-lookup.ts';
-import type { ObjectReference } from '../object-lookup.ts';
-import type { Observation } from '../observation.ts';
+import { UnknownObject } from '../review/object-lookup.ts';
+import type { ObjectReference } from '../review/object-lookup.ts';
+import type { Observation } from '../verdict/observation.ts';
 import { podTemplateOf } from '../pod-templates/pod-template.ts';
-import { allowed } from '../verdict.ts';
-import type { Verdict } from '../verdict.ts';
+import { allowed } from '../verdict/verdict.ts';
+import type { Verdict } from '../verdict/verdict.ts';
 import { BucketReview, Deferred } from './bucket-review.ts';
 import type { AdmitOptions } from './bucket-review.ts';
 import type { PolicyTable } from './policy-table.ts';

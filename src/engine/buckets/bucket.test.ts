@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseAdmissionReview } from '../admission-review.ts';
-import type { JsonObject } from '../json-text.ts';
+import { parseAdmissionReview } from '../review/admission-review.ts';
+import type { JsonObject } from '../values/json-text.ts';
 import { MUTATING, POD_RULE, TestTable, VALIDATING } from '../testing/bucket-table.ts';
 import { bytes, podReview } from '../testing/reviews.ts';
 import { ReviewSubject } from './review-subject.ts';

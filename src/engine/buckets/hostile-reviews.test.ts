@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { reasonOf } from '../testing/reason-of.ts';
 import { MUTATING, POD_RULE, TestTable, VALIDATING } from '../testing/bucket-table.ts';
 import { bytes, podReview } from '../testing/reviews.ts';
 import { ScriptedGuest } from '../testing/scripted-guest.ts';
 import { createPolicy } from '../loaded-policy.ts';
-import { parsePolicies } from '../policies-file.ts';
+import { parsePolicies } from '../definition/policies-file.ts';
 import { admit } from './admit.ts';
 import { readReview } from '../evaluate.ts';
-import { ReviewError } from '../review-body.ts';
+import { ReviewError } from '../review/review-body.ts';
 import type { PolicyTable } from './policy-table.ts';
 
 const ROUNDS = 1_500;

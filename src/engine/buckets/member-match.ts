@@ -2,7 +2,7 @@ import { ruleMatches, SelectorError } from '../../resources/index.ts';
 import type { Selector } from '../../resources/index.ts';
 import type { MatchConditions, Matching } from '../../resources/match-conditions/index.ts';
 import type { PolicyMatcher } from './bucket-member.ts';
-import { UnknownObject } from '../object-lookup.ts';
+import { UnknownObject } from '../review/object-lookup.ts';
 import { NamespaceUnreadable } from './review-subject.ts';
 import type { ReviewSubject } from './review-subject.ts';
 

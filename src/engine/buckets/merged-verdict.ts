@@ -1,6 +1,6 @@
 import { MAX_LABEL_LENGTH } from '../../names/index.ts';
 import { createHash } from 'node:crypto';
-import type { Verdict } from '../verdict.ts';
+import type { Verdict } from '../verdict/verdict.ts';
 import { listed } from '../../values/index.ts';
 
 /** The verdict of one policy, with its settings applied. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CLUSTER_COLLECTORS } from '../../resources/index.ts';
-import type { JsonObject } from '../json-text.ts';
+import type { JsonObject } from '../values/json-text.ts';
 import { TestTable } from '../testing/bucket-table.ts';
 import { podReview } from '../testing/reviews.ts';
 

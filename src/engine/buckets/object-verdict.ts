@@ -1,19 +1,19 @@
 // What one policy says about one object, with the reason and the time of each of its parts: for those who list verdicts by policy,
 // where an admission review needs one answer of all policies.
-import type { PolicyMode } from '../policy-definition.ts';
-import type { Review } from '../admission-review.ts';
+import type { PolicyMode } from '../definition/policy-definition.ts';
+import type { Review } from '../review/admission-review.ts';
 import type { ReviewExclusion, ReviewMatcher } from './review-matcher.ts';
 import { enforcedVerdict, Evaluator } from '../evaluator.ts';
 import type { JudgeOptions, MemberResult } from '../evaluator.ts';
 import type { LoadedPolicy } from '../loaded-policy.ts';
-import { NO_OBJECTS, UnknownObject } from '../object-lookup.ts';
-import { observe } from '../observation.ts';
-import type { Judgement, Observation } from '../observation.ts';
+import { NO_OBJECTS, UnknownObject } from '../review/object-lookup.ts';
+import { observe } from '../verdict/observation.ts';
+import type { Judgement, Observation } from '../verdict/observation.ts';
 import { type PodTemplate, podTemplateOf, writtenWorkload } from '../pod-templates/pod-template.ts';
 import { templateVerdict } from '../pod-templates/template-verdict.ts';
-import { boundedVerdict } from '../verdict-limits.ts';
-import { allowed, denied } from '../verdict.ts';
-import type { Verdict } from '../verdict.ts';
+import { boundedVerdict } from '../verdict/verdict-limits.ts';
+import { allowed, denied } from '../verdict/verdict.ts';
+import type { Verdict } from '../verdict/verdict.ts';
 
 /** What one member of a group says about an object. */
 export interface MemberVerdict {

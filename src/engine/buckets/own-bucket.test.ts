@@ -1,7 +1,7 @@
 // A policy with an own bucket.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../json-text.ts';
+import type { JsonObject } from '../values/json-text.ts';
 import { MUTATING, POD_RULE, TestTable } from '../testing/bucket-table.ts';
 import { label, labelled, patchedObject, POD } from '../testing/pod-labels.ts';
 import { podReview } from '../testing/reviews.ts';

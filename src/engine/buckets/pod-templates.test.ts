@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { createFailedPolicy } from '../loaded-policy.ts';
 import { reasonOf } from '../testing/reason-of.ts';
 import { POD_RULE, TestTable, VALIDATING } from '../testing/bucket-table.ts';

@@ -10,10 +10,10 @@ import {
 } from '../../resources/index.ts';
 import { conditionsProblem, MatchConditions } from '../../resources/match-conditions/index.ts';
 import type { MatchRule, MatchSelector, PolicyMatch } from '../../resources/index.ts';
-import type { Review, ReviewTarget } from '../admission-review.ts';
-import { UnknownObject } from '../object-lookup.ts';
+import type { Review, ReviewTarget } from '../review/admission-review.ts';
+import { UnknownObject } from '../review/object-lookup.ts';
 import { type PodTemplate, podTemplateOf } from '../pod-templates/pod-template.ts';
-import type { ObjectLookup } from '../object-lookup.ts';
+import type { ObjectLookup } from '../review/object-lookup.ts';
 import { policyMatcher } from './bucket-member.ts';
 import type { PolicyMatcher } from './bucket-member.ts';
 import { checkConditions, selectReview } from './member-match.ts';

@@ -2,11 +2,11 @@ import { AuthorizerValue, parseCelJson } from '../../cel/index.ts';
 import type { Bindings, CelValue } from '../../cel/index.ts';
 import { CLUSTER_COLLECTORS, isPrivileged, NAMESPACE_NAME_LABEL, valueAt } from '../../resources/index.ts';
 import type { Labels, RuleRequest } from '../../resources/index.ts';
-import { userNameOf } from '../admission-review.ts';
-import type { Review, ReviewTarget } from '../admission-review.ts';
-import { UnknownObject } from '../object-lookup.ts';
-import type { LookupResult, ObjectLookup, ObjectReference } from '../object-lookup.ts';
-import { labelsOf } from '../object-labels.ts';
+import { userNameOf } from '../review/admission-review.ts';
+import type { Review, ReviewTarget } from '../review/admission-review.ts';
+import { UnknownObject } from '../review/object-lookup.ts';
+import type { LookupResult, ObjectLookup, ObjectReference } from '../review/object-lookup.ts';
+import { labelsOf } from '../values/object-labels.ts';
 import { labelText } from './rule-index.ts';
 
 /**

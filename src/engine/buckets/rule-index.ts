@@ -1,5 +1,5 @@
 import { splitResource } from '../../resources/index.ts';
-import type { ReviewTarget } from '../admission-review.ts';
+import type { ReviewTarget } from '../review/admission-review.ts';
 import type { BucketMember } from './bucket-member.ts';
 
 /** Keys to look up candidates by. */

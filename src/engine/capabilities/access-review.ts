@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { own, shortened, textsOf } from '../../values/index.ts';
-import { EngineError } from '../errors.ts';
-import { isJsonObject } from '../json-text.ts';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import { EngineError } from '../values/errors.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 
 /** Characters of a value that a message quotes. */
 const MAX_SHOWN_CHARACTERS = 200;

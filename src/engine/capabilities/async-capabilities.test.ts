@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HostPort } from '../host-port.ts';
-import type { JsonObject } from '../json-text.ts';
+import type { HostPort } from './host-port.ts';
+import type { JsonObject } from '../values/json-text.ts';
 import { AsyncCapabilities } from './async-capabilities.ts';
 import type { KubernetesReader } from './kubernetes.ts';
 import { masked, NO_CLUSTER_MESSAGE } from './kubernetes.ts';

@@ -1,7 +1,7 @@
 import { DEFAULT_CAPABILITY_TIMEOUT_MS } from '../definition/limits.ts';
-import { EngineError } from '../errors.ts';
-import type { HostCaller } from '../host-port.ts';
-import type { JsonValue } from '../json-text.ts';
+import { EngineError } from '../values/errors.ts';
+import type { HostCaller } from './host-port.ts';
+import type { JsonValue } from '../values/json-text.ts';
 import { LocalAnswers } from './local-answers.ts';
 import { answerKubernetes, NO_CLUSTER_MESSAGE } from './kubernetes.ts';
 import type { KubernetesReader } from './kubernetes.ts';

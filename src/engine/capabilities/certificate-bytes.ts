@@ -1,5 +1,5 @@
 // Certificates in payloads of host capabilities.
-import type { JsonValue } from '../json-text.ts';
+import type { JsonValue } from '../values/json-text.ts';
 
 /** Maximum size of a certificate in bytes: real ones, with hundreds of names, stay below 20 KB. */
 const MAX_CERTIFICATE_BYTES = 65_536;

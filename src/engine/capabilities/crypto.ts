@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
-import { isJsonObject } from '../json-text.ts';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { certificateBytes } from './certificate-bytes.ts';
 
 /** The answer of `crypto/v1/is_certificate_trusted`. `reason` is empty when trusted. */

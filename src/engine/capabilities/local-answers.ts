@@ -1,5 +1,5 @@
-import { EngineError } from '../errors.ts';
-import type { JsonValue } from '../json-text.ts';
+import { EngineError } from '../values/errors.ts';
+import type { JsonValue } from '../values/json-text.ts';
 import { errorText, parseJson } from '../../values/index.ts';
 import { CertificateVerifier } from './crypto.ts';
 

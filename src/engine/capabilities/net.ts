@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isJsonObject } from '../json-text.ts';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 
 /** Longest host name of DNS (RFC 1035), with a trailing dot. */
 const MAX_HOST_LENGTH = 254;

@@ -1,6 +1,6 @@
 // Payloads of the capabilities oci/….
-import { isJsonObject } from '../json-text.ts';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 
 /** A policy's request about an image, which is named as in a pod: `nginx`, `ghcr.io/a/b:v1`. */
 export type ImageRequest =

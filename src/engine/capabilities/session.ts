@@ -1,8 +1,8 @@
 import { dump } from 'js-yaml';
-import { EngineError } from '../errors.ts';
-import type { HostCaller, HostPort } from '../host-port.ts';
-import { canonicalJson, isJsonObject } from '../json-text.ts';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import { EngineError } from '../values/errors.ts';
+import type { HostCaller, HostPort } from './host-port.ts';
+import { canonicalJson, isJsonObject } from '../values/json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { parseYaml } from '../../values/yaml/index.ts';
 import { errorText, parseJson } from '../../values/index.ts';
 import { payloadFields } from './kubernetes.ts';

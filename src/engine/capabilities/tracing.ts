@@ -1,6 +1,6 @@
-import { isJsonObject } from '../json-text.ts';
-import type { JsonValue } from '../json-text.ts';
-import type { PolicyLogEntry } from '../host-port.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonValue } from '../values/json-text.ts';
+import type { PolicyLogEntry } from './host-port.ts';
 
 /** Maximum length of a logged message or field, in characters. */
 const MAX_LOG_TEXT = 4_096;

@@ -1,7 +1,7 @@
 import { AuthorizerValue } from '../../cel/index.ts';
 import type { Authorizer, AuthorizationUser, CelValue } from '../../cel/index.ts';
-import { isJsonObject } from '../json-text.ts';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import type { AdmissionRequest } from './admission-request.ts';
 import type { Activation } from './expression-run.ts';
 import type { Match } from './match-resources.ts';

@@ -1,6 +1,6 @@
 import { textOf } from '../../values/index.ts';
-import { isJsonObject } from '../json-text.ts';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 
 export interface ResourceId {
   readonly group: string;

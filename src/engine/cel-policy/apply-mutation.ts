@@ -3,7 +3,7 @@ import type { CelValue } from '../../cel/index.ts';
 import { applyPatchSteps, kubernetesSchema, PatchError } from '../../resources/index.ts';
 import type { PatchStep, Schema } from '../../resources/index.ts';
 import { mergeApplied, MergeError } from '../../resources/structured-merge/index.ts';
-import type { JsonObject } from '../json-text.ts';
+import type { JsonObject } from '../values/json-text.ts';
 import { MutationValueError } from './mutation-structs.ts';
 import { mergeObject } from './structural-merge.ts';
 

@@ -12,7 +12,7 @@ import {
 import type { CelType, Program } from '../../cel/index.ts';
 import { MAX_PATTERN_SIZE } from '../../go/index.ts';
 import { invalid } from '../../resources/index.ts';
-import type { FieldProblem } from '../field-problem.ts';
+import type { FieldProblem } from '../values/field-problem.ts';
 import { trimSpace } from './go-space.ts';
 import { variableType } from './policy-environment.ts';
 import type { ExpressionScope, PolicyEnvironments } from './policy-environment.ts';

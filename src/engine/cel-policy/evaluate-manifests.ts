@@ -1,6 +1,6 @@
 import type { Authorizer, CelValue } from '../../cel/index.ts';
-import { EngineError } from '../errors.ts';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import { EngineError } from '../values/errors.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { errorText } from '../../values/index.ts';
 import { authorizerValues, namespaceValue, requestValue } from './activation-values.ts';
 import { isForNamespace, objectName } from './admission-request.ts';

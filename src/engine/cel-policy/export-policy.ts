@@ -1,8 +1,8 @@
 import { type MatchRule, type MatchSelector, NAMESPACE_NAME_LABEL, type PolicyMatch } from '../../resources/index.ts';
 import { parseJson, textOf } from '../../values/index.ts';
-import { isJsonObject } from '../json-text.ts';
-import type { JsonObject, JsonValue } from '../json-text.ts';
-import type { FieldProblem } from '../field-problem.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
+import type { FieldProblem } from '../values/field-problem.ts';
 import { loadManifests } from './manifests.ts';
 import { readSettings, withCamelKeys } from './read-policy.ts';
 

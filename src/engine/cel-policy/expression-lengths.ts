@@ -1,4 +1,4 @@
-import type { FieldProblem } from '../field-problem.ts';
+import type { FieldProblem } from '../values/field-problem.ts';
 import type { PolicySpec } from './policy-spec.ts';
 
 /**

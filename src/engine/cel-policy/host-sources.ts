@@ -1,9 +1,9 @@
 import { EvaluationFailure, parseCelJson } from '../../cel/index.ts';
 import type { AuthorizationAnswer, AuthorizationRequest, Authorizer } from '../../cel/index.ts';
 import type { CallContext } from '../../wasm/index.ts';
-import { EngineError } from '../errors.ts';
-import { isJsonObject } from '../json-text.ts';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import { EngineError } from '../values/errors.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { errorText } from '../../values/index.ts';
 import type { Selector } from '../../resources/index.ts';
 import type { PolicySources } from './settings-policy.ts';

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { MatchRule, MatchSelector } from '../../resources/index.ts';
 import { textOf, valueAt } from '../../values/index.ts';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { podReview } from '../testing/reviews.ts';
 import { admissionRequest } from './admission-request.ts';
 import { unmatchedManifests } from './evaluate-manifests.ts';

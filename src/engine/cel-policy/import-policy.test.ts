@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { parseYaml } from '../../values/yaml/index.ts';
 import { valueAt } from '../../values/index.ts';
-import type { JsonObject } from '../json-text.ts';
+import type { JsonObject } from '../values/json-text.ts';
 import { importPolicies, type ImportedPolicies } from './import-policy.ts';
 
 const EXAMPLE = new URL('../../../examples/replica-limit/validating-admission-policy.yaml', import.meta.url);

@@ -1,6 +1,6 @@
-import type { ContextAwareResource } from '../policy-definition.ts';
-import { isJsonObject } from '../json-text.ts';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import type { ContextAwareResource } from '../definition/policy-definition.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { LAST_APPLIED_ANNOTATION, POLICIES_GROUP } from '../../resources/index.ts';
 import { own, textOf, valueAt } from '../../values/index.ts';
 import { type BoundPolicy, loadManifests, type ManifestProblem } from './manifests.ts';

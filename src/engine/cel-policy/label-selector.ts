@@ -1,6 +1,6 @@
 import { labelSelector, labelSelectorErrors, Selector } from '../../resources/index.ts';
-import type { FieldReader } from '../field-reader.ts';
-import type { FieldProblem } from '../field-problem.ts';
+import type { FieldReader } from '../values/field-reader.ts';
+import type { FieldProblem } from '../values/field-problem.ts';
 
 /** The label selector at a key, validated like selectors of policies in API servers; undefined when it is absent. */
 export function readLabelSelector(owner: FieldReader, key: string, problems: FieldProblem[]): Selector | undefined {

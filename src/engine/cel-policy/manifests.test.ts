@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { EngineError } from '../errors.ts';
-import type { JsonObject } from '../json-text.ts';
+import { EngineError } from '../values/errors.ts';
+import type { JsonObject } from '../values/json-text.ts';
 import { podReview } from '../testing/reviews.ts';
 import { admissionRequest, evaluateManifests, exportPolicy, loadManifests, manifestProblemText } from './index.ts';
 import type { ManifestVerdict } from './index.ts';

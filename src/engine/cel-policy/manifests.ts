@@ -1,11 +1,11 @@
 import { MAX_KUBERNETES_VERSION } from '../../cel/index.ts';
-import { isJsonObject } from '../json-text.ts';
-import type { JsonObject } from '../json-text.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject } from '../values/json-text.ts';
 import { compilePolicy } from './compiled-policy.ts';
 import type { CompiledPolicy } from './compiled-policy.ts';
-import { problemText } from '../field-problem.ts';
-import type { FieldProblem } from '../field-problem.ts';
-import { labelsOf } from '../object-labels.ts';
+import { problemText } from '../values/field-problem.ts';
+import type { FieldProblem } from '../values/field-problem.ts';
+import { labelsOf } from '../values/object-labels.ts';
 import { PolicyEnvironments } from './policy-environment.ts';
 import type { BindingSpec } from './policy-spec.ts';
 import { readBinding, readPolicy } from './read-policy.ts';

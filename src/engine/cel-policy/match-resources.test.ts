@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { JsonObject } from '../json-text.ts';
+import type { JsonObject } from '../values/json-text.ts';
 import { podReview } from '../testing/reviews.ts';
 import { admissionRequest } from './admission-request.ts';
-import { type FieldProblem, problemText, readFields } from '../field-problem.ts';
+import { type FieldProblem, problemText, readFields } from '../values/field-problem.ts';
 import { readLabelSelector } from './label-selector.ts';
 import { matchRequest, readMatchResources } from './match-resources.ts';
 

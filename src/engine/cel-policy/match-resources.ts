@@ -9,12 +9,12 @@ import {
 } from '../../resources/index.ts';
 import { pathSegmentProblems } from '../../names/index.ts';
 import type { Labels } from '../../resources/index.ts';
-import type { FieldReader } from '../field-reader.ts';
-import { isJsonObject } from '../json-text.ts';
+import type { FieldReader } from '../values/field-reader.ts';
+import { isJsonObject } from '../values/json-text.ts';
 import type { AdmissionRequest, ResourceId } from './admission-request.ts';
-import { readChoice } from '../field-problem.ts';
-import type { FieldProblem } from '../field-problem.ts';
-import { labelsOf } from '../object-labels.ts';
+import { readChoice } from '../values/field-problem.ts';
+import type { FieldProblem } from '../values/field-problem.ts';
+import { labelsOf } from '../values/object-labels.ts';
 import { readLabelSelector } from './label-selector.ts';
 import type { NamespaceSource } from './sources.ts';
 

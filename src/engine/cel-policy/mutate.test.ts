@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parseCelJson } from '../../cel/index.ts';
-import { EngineError } from '../errors.ts';
-import { MAX_NESTING } from '../json-text.ts';
+import { EngineError } from '../values/errors.ts';
+import { MAX_NESTING } from '../values/json-text.ts';
 import { plainJson } from './mutate.ts';
 
 describe('plainJson', () => {

@@ -1,9 +1,9 @@
 import { CelDouble, CelUint, POLICY_COST_BUDGET } from '../../cel/index.ts';
 import type { CelValue } from '../../cel/index.ts';
 import type { PatchStep } from '../../resources/index.ts';
-import { EngineError } from '../errors.ts';
-import { MAX_NESTING } from '../json-text.ts';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import { EngineError } from '../values/errors.ts';
+import { MAX_NESTING } from '../values/json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { applyConfigurationMutation, applyJsonPatchMutation } from './apply-mutation.ts';
 import type { CompiledMutation, CompiledPolicy } from './compiled-policy.ts';
 import { ExpressionRun, OutOfBudget } from './expression-run.ts';

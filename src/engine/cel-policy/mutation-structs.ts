@@ -11,8 +11,8 @@ import {
   typeNameOf,
 } from '../../cel/index.ts';
 import type { CelResult, CelValue, StructFactory } from '../../cel/index.ts';
-import { MAX_NESTING } from '../json-text.ts';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import { MAX_NESTING } from '../values/json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 
 const JSON_PATCH = 'JSONPatch';
 const OBJECT = 'Object';

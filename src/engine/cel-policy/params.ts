@@ -1,4 +1,4 @@
-import type { JsonObject } from '../json-text.ts';
+import type { JsonObject } from '../values/json-text.ts';
 import type { ParamRef } from './policy-spec.ts';
 import type { ParameterSource, ParamKind } from './sources.ts';
 

@@ -1,4 +1,4 @@
-import type { GuestVerdict } from '../guest-verdict.ts';
+import type { GuestVerdict } from '../verdict/guest-verdict.ts';
 import { REASON_CODES } from './policy-spec.ts';
 import type { ValidationDecision } from './validate.ts';
 

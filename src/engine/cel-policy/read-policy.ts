@@ -16,11 +16,11 @@ import {
   pathSegmentProblems,
   qualifiedNameProblems,
 } from '../../names/index.ts';
-import { FieldReader } from '../field-reader.ts';
-import { isJsonObject } from '../json-text.ts';
-import type { JsonObject } from '../json-text.ts';
-import { readChoice, readFields } from '../field-problem.ts';
-import type { FieldProblem } from '../field-problem.ts';
+import { FieldReader } from '../values/field-reader.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject } from '../values/json-text.ts';
+import { readChoice, readFields } from '../values/field-problem.ts';
+import type { FieldProblem } from '../values/field-problem.ts';
 import { readLabelSelector } from './label-selector.ts';
 import { readMatchResources } from './match-resources.ts';
 import type { MatchResources } from './match-resources.ts';

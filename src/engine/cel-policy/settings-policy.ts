@@ -6,8 +6,8 @@ import { compilePolicy } from './compiled-policy.ts';
 import type { CompiledPolicy } from './compiled-policy.ts';
 import { expressionsProblem } from './expression-lengths.ts';
 import type { Activation } from './expression-run.ts';
-import type { FieldProblem } from '../field-problem.ts';
-import type { ContextAwareResource } from '../policy-definition.ts';
+import type { FieldProblem } from '../values/field-problem.ts';
+import type { ContextAwareResource } from '../definition/policy-definition.ts';
 import { checkMatchConditions } from './match-conditions.ts';
 import { matchRequest, type MatchResources, NamespaceMissing, unmatchedBecause } from './match-resources.ts';
 import { mutate, plainJson } from './mutate.ts';
@@ -21,10 +21,10 @@ import type { NamespaceSource, ParameterSource, ParamKind } from './sources.ts';
 import { validate } from './validate.ts';
 import type { ValidationDecision } from './validate.ts';
 import type { Authorizer, CelValue } from '../../cel/index.ts';
-import { EngineError } from '../errors.ts';
-import type { JsonObject } from '../json-text.ts';
+import { EngineError } from '../values/errors.ts';
+import type { JsonObject } from '../values/json-text.ts';
 import { errorText } from '../../values/index.ts';
-import type { GuestVerdict } from '../guest-verdict.ts';
+import type { GuestVerdict } from '../verdict/guest-verdict.ts';
 
 /** A policy, or at least one mistake. */
 export type ParsedSettings =

@@ -1,5 +1,5 @@
 import { builtinKind, groupVersionOf } from '../../resources/index.ts';
-import type { JsonObject } from '../json-text.ts';
+import type { JsonObject } from '../values/json-text.ts';
 import type { Selector } from '../../resources/index.ts';
 
 /** The kind of a policy's parameters. */

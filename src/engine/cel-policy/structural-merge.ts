@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { MutationValueError } from './mutation-structs.ts';
 
 /**

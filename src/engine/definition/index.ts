@@ -8,7 +8,7 @@ export {
   MAX_REVIEW_BYTES,
 } from './limits.ts';
 export { monitoredLogEntry } from '../monitored-log-entry.ts';
-export { OTHER_NAME } from '../observation.ts';
-export { modulesOf } from '../policy-definition.ts';
-export { policyEntry } from '../policy-entry.ts';
-export { isNamespaceOwner, policyOwner } from '../policy-owner.ts';
+export { OTHER_NAME } from '../verdict/observation.ts';
+export { modulesOf } from './policy-definition.ts';
+export { policyEntry } from './policy-entry.ts';
+export { isNamespaceOwner, policyOwner } from './policy-owner.ts';

@@ -4,11 +4,11 @@ import fc from 'fast-check';
 import type { CallContext } from '../../wasm/index.ts';
 import { createBuiltinGuest } from './builtin-guest.ts';
 import { CelGuest } from './cel-guest.ts';
-import { EngineError } from '../errors.ts';
+import { EngineError } from '../values/errors.ts';
 import { NO_CLUSTER_MESSAGE } from '../capabilities/kubernetes.ts';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { podReview } from '../testing/reviews.ts';
-import type { GuestVerdict } from '../guest-verdict.ts';
+import type { GuestVerdict } from '../verdict/guest-verdict.ts';
 
 /** Answers host calls by `operation`; other calls fail as without a cluster. */
 function contextWith(answers: Readonly<Record<string, (payload: JsonObject) => JsonValue>> = {}): CallContext {

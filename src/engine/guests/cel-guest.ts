@@ -3,10 +3,10 @@ import type { CallContext } from '../../wasm/index.ts';
 import { HostSources, parseSettings, PolicyEnvironments, problemsText } from '../cel-policy/index.ts';
 import type { ParsedSettings } from '../cel-policy/index.ts';
 import { requestOf } from './cel-request.ts';
-import { EngineError } from '../errors.ts';
+import { EngineError } from '../values/errors.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import { SettingsCache } from './settings-cache.ts';
-import type { GuestVerdict, SettingsVerdict } from '../guest-verdict.ts';
+import type { GuestVerdict, SettingsVerdict } from '../verdict/guest-verdict.ts';
 
 /** `builtin:cel`: policies in Kubernetes' expression language, with the semantics of its admission policies. */
 export class CelGuest implements PolicyGuest {

@@ -1,8 +1,8 @@
 import { parseCelJson } from '../../cel/index.ts';
 import { admissionRequest } from '../cel-policy/index.ts';
 import type { AdmissionRequest } from '../cel-policy/index.ts';
-import { EngineError } from '../errors.ts';
-import { isJsonObject } from '../json-text.ts';
+import { EngineError } from '../values/errors.ts';
+import { isJsonObject } from '../values/json-text.ts';
 
 /** Parsed requests, for as long as their buffers exist. */
 const known = new WeakMap<Buffer, AdmissionRequest>();

@@ -9,13 +9,13 @@ import { compileModule } from '../../wasm/index.ts';
 import type { CompiledModule } from '../../wasm/index.ts';
 import { ReplayPort } from '../capabilities/session.ts';
 import { checkSettings, evaluate, readReview } from '../evaluate.ts';
-import type { Verdict } from '../verdict.ts';
+import type { Verdict } from '../verdict/verdict.ts';
 import { createGuest } from './guest.ts';
-import type { HostPort } from '../host-port.ts';
+import type { HostPort } from '../capabilities/host-port.ts';
 import { createPolicy } from '../loaded-policy.ts';
 import type { LoadedPolicy, PolicyOptions } from '../loaded-policy.ts';
-import type { SinglePolicyDefinition } from '../policy-definition.ts';
-import { TIMEOUT_MESSAGE } from '../verdict.ts';
+import type { SinglePolicyDefinition } from '../definition/policy-definition.ts';
+import { TIMEOUT_MESSAGE } from '../verdict/verdict.ts';
 import { bytes, podReview } from '../testing/reviews.ts';
 
 const EXAMPLES = new URL('../../../examples/', import.meta.url);

@@ -3,11 +3,16 @@ import { createOpaGuest, WapcGuest, WasiCommand, WasmError } from '../../wasm/in
 import type { CallContext, InstanceShare, OpaGuest } from '../../wasm/index.ts';
 import { errorText, parseJson } from '../../values/index.ts';
 import { createBuiltinGuest } from './builtin-guest.ts';
-import { EngineError } from '../errors.ts';
+import { EngineError } from '../values/errors.ts';
 import { createManifestsGuest } from './kubernetes-policy-guest.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
-import { parseGatekeeperVerdict, parseGuestVerdict, parseOpaVerdict, parseSettingsVerdict } from '../guest-verdict.ts';
-import type { GuestVerdict, SettingsVerdict } from '../guest-verdict.ts';
+import {
+  parseGatekeeperVerdict,
+  parseGuestVerdict,
+  parseOpaVerdict,
+  parseSettingsVerdict,
+} from '../verdict/guest-verdict.ts';
+import type { GuestVerdict, SettingsVerdict } from '../verdict/guest-verdict.ts';
 
 /** The waPC protocol that this engine supports; the answer of `protocol_version`. */
 const PROTOCOL_VERSION = 'v1';

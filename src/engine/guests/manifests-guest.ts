@@ -2,9 +2,9 @@ import type { CallContext } from '../../wasm/index.ts';
 import { evaluateManifests, loadManifests, manifestProblemText, unmatchedManifests } from '../cel-policy/index.ts';
 import type { LoadedManifests, ManifestOptions, ManifestVerdict } from '../cel-policy/index.ts';
 import { requestOf } from './cel-request.ts';
-import { EngineError } from '../errors.ts';
+import { EngineError } from '../values/errors.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
-import type { GuestVerdict, SettingsVerdict } from '../guest-verdict.ts';
+import type { GuestVerdict, SettingsVerdict } from '../verdict/guest-verdict.ts';
 
 /** Evaluates Kubernetes' own admission policies from manifests, as an API server does. */
 export class ManifestsGuest implements PolicyGuest {

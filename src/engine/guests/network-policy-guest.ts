@@ -1,6 +1,6 @@
-import { EngineError } from '../errors.ts';
-import { joinedProblems } from '../field-problem.ts';
-import type { GuestVerdict, SettingsVerdict } from '../guest-verdict.ts';
+import { EngineError } from '../values/errors.ts';
+import { joinedProblems } from '../values/field-problem.ts';
+import type { GuestVerdict, SettingsVerdict } from '../verdict/guest-verdict.ts';
 import type { CallContext } from '../../wasm/index.ts';
 import {
   checkNetworkPolicySupport,

@@ -1,7 +1,7 @@
 import { parseJson } from '../../values/index.ts';
-import { EngineError } from '../errors.ts';
-import { joinedProblems } from '../field-problem.ts';
-import type { GuestVerdict, SettingsVerdict } from '../guest-verdict.ts';
+import { EngineError } from '../values/errors.ts';
+import { joinedProblems } from '../values/field-problem.ts';
+import type { GuestVerdict, SettingsVerdict } from '../verdict/guest-verdict.ts';
 import { applyPodProfile, parsePodProfileSettings } from '../pod-profile/index.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import { MAX_CHEAP_SETTINGS, SettingsCache } from './settings-cache.ts';

@@ -1,9 +1,9 @@
-import { EngineError } from '../errors.ts';
-import { joinedProblems } from '../field-problem.ts';
+import { EngineError } from '../values/errors.ts';
+import { joinedProblems } from '../values/field-problem.ts';
 import { checkPodSecurity, parsePodSecuritySettings } from '../pod-security/index.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import { SettingsCache } from './settings-cache.ts';
-import type { GuestVerdict, SettingsVerdict } from '../guest-verdict.ts';
+import type { GuestVerdict, SettingsVerdict } from '../verdict/guest-verdict.ts';
 import { parseJson } from '../../values/index.ts';
 
 /** `builtin:pod-security`: the Pod Security Standards. */

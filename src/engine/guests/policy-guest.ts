@@ -1,6 +1,6 @@
 import type { PolicyCode } from '../../modules/index.ts';
 import type { CallContext } from '../../wasm/index.ts';
-import type { GuestVerdict, SettingsVerdict } from '../guest-verdict.ts';
+import type { GuestVerdict, SettingsVerdict } from '../verdict/guest-verdict.ts';
 
 /** Input of one evaluation, as JSON text so that it is parsed and serialized only once. */
 export interface GuestInput {

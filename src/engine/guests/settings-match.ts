@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type * as celPolicy from '../cel-policy/index.ts';
 import type * as celRequest from './cel-request.ts';
-import type { JsonObject } from '../json-text.ts';
+import type { JsonObject } from '../values/json-text.ts';
 
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
 const require = createRequire(import.meta.url);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { JsonValue } from '../json-text.ts';
+import type { JsonValue } from '../values/json-text.ts';
 import { checkNetworkPolicySupport } from './admission.ts';
 import { parseNetworkPolicySettings } from './settings.ts';
 import type { NetworkPolicySettings } from './settings.ts';

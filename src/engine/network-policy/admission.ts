@@ -1,7 +1,7 @@
 import { shortened } from '../../values/index.ts';
-import { isEqual } from '../json-patch.ts';
-import { isJsonObject } from '../json-text.ts';
-import type { JsonObject } from '../json-text.ts';
+import { isEqual } from '../verdict/json-patch.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject } from '../values/json-text.ts';
 import type { Catalogue } from './catalogue.ts';
 import { findingsOf } from './findings.ts';
 import type { FindingType } from './findings.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { SchemaValidator } from '../../resources/validation/index.ts';
-import type { JsonValue } from '../json-text.ts';
+import type { JsonValue } from '../values/json-text.ts';
 import { parseYaml } from '../../values/yaml/index.ts';
 import { builtinCatalogue } from './builtin-catalogue.ts';
 import { PROVIDER_SCHEMA } from './catalogue-schema.ts';

@@ -1,5 +1,5 @@
 // The network providers of a cluster, by its NetworkPolicyProvider objects.
-import { isJsonObject } from '../json-text.ts';
+import { isJsonObject } from '../values/json-text.ts';
 import { own, textOf, valueAt } from '../../values/index.ts';
 import type { Catalogue } from './catalogue.ts';
 import { readProvider } from './read-catalogue.ts';

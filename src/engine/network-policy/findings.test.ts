@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { JsonValue } from '../json-text.ts';
+import type { JsonValue } from '../values/json-text.ts';
 import { findingsOf } from './findings.ts';
 import { readNetworkPolicy } from './network-policy.ts';
 import type { NetworkPolicy } from './network-policy.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { isNetworkPolicy, readNetworkPolicy } from './network-policy.ts';
 
 function policy(spec: unknown, more: JsonObject = {}): JsonObject {

@@ -1,10 +1,10 @@
 import { Selector } from '../../resources/index.ts';
 import { readLabelSelector } from '../cel-policy/label-selector.ts';
-import type { FieldProblem } from '../field-problem.ts';
-import { describeValue, FieldReader, fieldPathText } from '../field-reader.ts';
-import type { FieldFault } from '../field-reader.ts';
-import { isJsonObject } from '../json-text.ts';
-import type { JsonObject } from '../json-text.ts';
+import type { FieldProblem } from '../values/field-problem.ts';
+import { describeValue, FieldReader, fieldPathText } from '../values/field-reader.ts';
+import type { FieldFault } from '../values/field-reader.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject } from '../values/json-text.ts';
 import { shortened, textOf } from '../../values/index.ts';
 import { parseCidr } from './cidr.ts';
 import type { Cidr } from './cidr.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import semver from 'semver';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { parseYaml } from '../../values/yaml/index.ts';
 import { builtinCatalogue } from './builtin-catalogue.ts';
 import { FEATURES } from './feature.ts';

@@ -1,7 +1,7 @@
 import { dnsLabelProblems } from '../../names/index.ts';
-import { EngineError } from '../errors.ts';
-import { describeValue, FieldReader, fieldPathText } from '../field-reader.ts';
-import type { FieldFault } from '../field-reader.ts';
+import { EngineError } from '../values/errors.ts';
+import { describeValue, FieldReader, fieldPathText } from '../values/field-reader.ts';
+import type { FieldFault } from '../values/field-reader.ts';
 import { nearestKey, textPosition } from '../../values/index.ts';
 import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
 import { Catalogue, EVIDENCES, SUPPORTS } from './catalogue.ts';

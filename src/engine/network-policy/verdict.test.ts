@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import type { JsonObject } from '../json-text.ts';
+import type { JsonObject } from '../values/json-text.ts';
 import { parseYaml } from '../../values/yaml/index.ts';
 import { builtinCatalogue } from './builtin-catalogue.ts';
 import type { Feature } from './feature.ts';

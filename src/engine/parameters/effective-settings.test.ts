@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { JsonObject } from '../../values/index.ts';
-import type { SettingsVerdict } from '../guest-verdict.ts';
-import { type LookupResult, type ObjectLookup, UnknownObject } from '../object-lookup.ts';
+import type { SettingsVerdict } from '../verdict/guest-verdict.ts';
+import { type LookupResult, type ObjectLookup, UnknownObject } from '../review/object-lookup.ts';
 import { type EffectiveSettings, ParameterizedSettings, type ValidationResult } from './effective-settings.ts';
 import type { ParametersDefinition } from './parameters-definition.ts';
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type JsonObject, KeptEntries, parseJson, setOwn, shortened } from '../../values/index.ts';
-import type { SettingsVerdict } from '../guest-verdict.ts';
-import { isJsonObject } from '../json-text.ts';
-import type { ObjectLookup } from '../object-lookup.ts';
+import type { SettingsVerdict } from '../verdict/guest-verdict.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { ObjectLookup } from '../review/object-lookup.ts';
 import { type FoundParameters, type ParameterSource, parameterSource } from './parameter-source.ts';
 import type { ParametersDefinition } from './parameters-definition.ts';
 import { SettingsExpression } from './settings-expression.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { readReview } from '../evaluate.ts';
-import type { LookupResult } from '../object-lookup.ts';
-import { UnknownObject } from '../object-lookup.ts';
+import type { LookupResult } from '../review/object-lookup.ts';
+import { UnknownObject } from '../review/object-lookup.ts';
 import type { JsonObject } from '../../values/index.ts';
 import { bytes, podReview } from '../testing/reviews.ts';
 import { endsWithNamespace } from './ending-object.ts';

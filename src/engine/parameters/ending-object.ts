@@ -1,8 +1,8 @@
 // What may be done in a namespace that is being deleted, although its parameters are gone.
 import { isJsonObject, type JsonObject, type JsonValue, own, textOf, valueAt } from '../../values/index.ts';
-import type { Review, ReviewTarget } from '../admission-review.ts';
-import { isEqual } from '../json-patch.ts';
-import { type ObjectLookup, type ObjectReference, UnknownObject } from '../object-lookup.ts';
+import type { Review, ReviewTarget } from '../review/admission-review.ts';
+import { isEqual } from '../verdict/json-patch.ts';
+import { type ObjectLookup, type ObjectReference, UnknownObject } from '../review/object-lookup.ts';
 
 /** Fields of the metadata that an update which removes a finalizer changes: the API server changes the others by itself. */
 const CHANGING: ReadonlySet<string> = new Set(['finalizers', 'managedFields', 'resourceVersion', 'generation']);

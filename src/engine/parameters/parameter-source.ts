@@ -1,7 +1,7 @@
 // Finds the parameters of a request among the objects that the engine looks up.
 import { excessText } from '../../resources/index.ts';
 import { type JsonObject, own, setOwn, objectIn } from '../../values/index.ts';
-import { type LookupResult, type ObjectLookup, type ObjectReference, UnknownObject } from '../object-lookup.ts';
+import { type LookupResult, type ObjectLookup, type ObjectReference, UnknownObject } from '../review/object-lookup.ts';
 import type { NamespaceKeys, ParametersDefinition, ParametersResource } from './parameters-definition.ts';
 
 const NO_NAMESPACE = 'there are no parameters: the request has no namespace';

@@ -1,5 +1,5 @@
 import { MAX_NAMESPACE_KEYS, MAX_OVERRIDABLE_KEYS, MAX_SETTINGS_EXPRESSION } from '../../resources/index.ts';
-import type { FieldReader } from '../field-reader.ts';
+import type { FieldReader } from '../values/field-reader.ts';
 import type {
   NamespaceKeys,
   ParametersDefinition,

@@ -25,7 +25,7 @@ import {
 } from '../../cel/index.ts';
 import { type JsonObject, type JsonValue, nearestKey, setOwn } from '../../values/index.ts';
 import { jsonOf, MutationValueError } from '../cel-policy/mutation-structs.ts';
-import { isJsonObject } from '../json-text.ts';
+import { isJsonObject } from '../values/json-text.ts';
 
 /** Characters of the overridden settings as JSON: parameters of one tenant have some hundred. */
 export const MAX_OVERRIDES_LENGTH = 65_536;

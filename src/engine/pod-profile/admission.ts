@@ -1,7 +1,7 @@
 import { textOf } from '../../values/index.ts';
-import type { ShapeFault } from '../json-shape.ts';
-import { isJsonObject } from '../json-text.ts';
-import type { JsonObject } from '../json-text.ts';
+import type { ShapeFault } from '../values/json-shape.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject } from '../values/json-text.ts';
 import { isChecked, isPod, podResourceOf } from '../pod-security/index.ts';
 import { violationsOf } from './check-pod.ts';
 import { withDefaults, withEphemeralDefaults } from './defaults.ts';

@@ -1,4 +1,4 @@
-import { describeValue } from '../field-reader.ts';
+import { describeValue } from '../values/field-reader.ts';
 import { APPARMOR_ANNOTATION, SECCOMP_CONTAINER_ANNOTATION } from '../pod-security/index.ts';
 import { checkShared } from './check-shared.ts';
 import { goesUp } from './host-path.ts';

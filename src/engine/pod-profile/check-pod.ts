@@ -1,4 +1,4 @@
-import { describeValue } from '../field-reader.ts';
+import { describeValue } from '../values/field-reader.ts';
 import { SECCOMP_POD_ANNOTATION } from '../pod-security/index.ts';
 import { checkContainer } from './check-container.ts';
 import { checkShared } from './check-shared.ts';

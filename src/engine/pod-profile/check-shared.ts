@@ -1,4 +1,4 @@
-import { describeValue } from '../field-reader.ts';
+import { describeValue } from '../values/field-reader.ts';
 import { isSet } from './is-set.ts';
 import { idProblem } from './id-rule.ts';
 import type { Pod, SharedSecurity } from './pod.ts';

@@ -1,6 +1,6 @@
-import { describeValue } from '../field-reader.ts';
-import { isJsonObject } from '../json-text.ts';
-import type { JsonObject } from '../json-text.ts';
+import { describeValue } from '../values/field-reader.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject } from '../values/json-text.ts';
 import type { MountRules } from './check-container.ts';
 import { goesUp, hostPathAccess } from './host-path.ts';
 import { isSet } from './is-set.ts';

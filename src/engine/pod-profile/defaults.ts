@@ -1,6 +1,6 @@
 import { asJson, objectIn } from '../../values/index.ts';
-import { isJsonObject } from '../json-text.ts';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { APPARMOR_ANNOTATION } from '../pod-security/index.ts';
 import { defaultId } from './id-rule.ts';
 import { isSet } from './is-set.ts';

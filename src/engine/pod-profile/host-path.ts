@@ -1,5 +1,5 @@
-import { describeValue } from '../field-reader.ts';
-import type { FieldReader } from '../field-reader.ts';
+import { describeValue } from '../values/field-reader.ts';
+import type { FieldReader } from '../values/field-reader.ts';
 import { readMappings } from './read-list.ts';
 
 /** A path of the node, and everything below it, that pods may mount. */

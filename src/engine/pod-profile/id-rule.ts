@@ -1,6 +1,6 @@
-import { describeValue } from '../field-reader.ts';
-import type { FieldReader } from '../field-reader.ts';
-import { isJsonObject } from '../json-text.ts';
+import { describeValue } from '../values/field-reader.ts';
+import type { FieldReader } from '../values/field-reader.ts';
+import { isJsonObject } from '../values/json-text.ts';
 import { isNumberTo, isWithin, rangesText, readRanges } from './number-range.ts';
 import type { NumberRange } from './number-range.ts';
 

@@ -1,6 +1,6 @@
 import { shortened } from '../../values/index.ts';
-import { describeValue } from '../field-reader.ts';
-import type { FieldReader } from '../field-reader.ts';
+import { describeValue } from '../values/field-reader.ts';
+import type { FieldReader } from '../values/field-reader.ts';
 import { readMappings } from './read-list.ts';
 
 /** Ids or ports, both ends included. */

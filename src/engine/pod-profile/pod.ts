@@ -1,6 +1,6 @@
-import { flag, integer, list, object, record, text } from '../json-shape.ts';
-import type { JsonObject } from '../json-text.ts';
-import type { ShapeFault, ValueOf } from '../json-shape.ts';
+import { flag, integer, list, object, record, text } from '../values/json-shape.ts';
+import type { JsonObject } from '../values/json-text.ts';
+import type { ShapeFault, ValueOf } from '../values/json-shape.ts';
 
 const profile = object({ type: text, localhostProfile: text });
 

@@ -1,7 +1,7 @@
 import { shortened } from '../../values/index.ts';
-import { describeValue } from '../field-reader.ts';
-import type { FieldReader } from '../field-reader.ts';
-import type { JsonObject } from '../json-text.ts';
+import { describeValue } from '../values/field-reader.ts';
+import type { FieldReader } from '../values/field-reader.ts';
+import type { JsonObject } from '../values/json-text.ts';
 import { readTexts } from './read-list.ts';
 
 /** The seccomp or AppArmor profiles that pods may use, as texts of {@link parseProfile}. */

@@ -1,5 +1,5 @@
-import { describeValue } from '../field-reader.ts';
-import type { FieldReader } from '../field-reader.ts';
+import { describeValue } from '../values/field-reader.ts';
+import type { FieldReader } from '../values/field-reader.ts';
 
 /** Most elements of a list in the settings, which every container may be compared with. The longest known have 20. */
 export const MAX_LIST = 256;

@@ -1,5 +1,5 @@
-import { describeValue } from '../field-reader.ts';
-import type { FieldReader } from '../field-reader.ts';
+import { describeValue } from '../values/field-reader.ts';
+import type { FieldReader } from '../values/field-reader.ts';
 import { emptyProblem, readTexts } from './read-list.ts';
 
 /** The runtime classes that pods may use. */

@@ -1,6 +1,6 @@
-import { describeValue } from '../field-reader.ts';
-import type { FieldReader } from '../field-reader.ts';
-import { isJsonObject } from '../json-text.ts';
+import { describeValue } from '../values/field-reader.ts';
+import type { FieldReader } from '../values/field-reader.ts';
+import { isJsonObject } from '../values/json-text.ts';
 
 const PARTS = ['user', 'role', 'type', 'level'] as const;
 type Part = (typeof PARTS)[number];

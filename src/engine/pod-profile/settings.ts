@@ -1,7 +1,7 @@
-import type { FieldProblem } from '../field-problem.ts';
-import { readFields } from '../field-problem.ts';
-import { describeValue } from '../field-reader.ts';
-import type { FieldReader } from '../field-reader.ts';
+import type { FieldProblem } from '../values/field-problem.ts';
+import { readFields } from '../values/field-problem.ts';
+import { describeValue } from '../values/field-reader.ts';
+import type { FieldReader } from '../values/field-reader.ts';
 import { readCapabilityRule } from './capability-rule.ts';
 import type { CapabilityRule } from './capability-rule.ts';
 import { readIdRule } from './id-rule.ts';

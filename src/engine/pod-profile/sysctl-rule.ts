@@ -1,5 +1,5 @@
-import { describeValue } from '../field-reader.ts';
-import type { FieldReader } from '../field-reader.ts';
+import { describeValue } from '../values/field-reader.ts';
+import type { FieldReader } from '../values/field-reader.ts';
 import { NEWEST_SAFE_SYSCTLS } from '../pod-security/index.ts';
 import { readTexts } from './read-list.ts';
 

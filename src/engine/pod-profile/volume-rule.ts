@@ -1,6 +1,6 @@
 import { unknownKeyHint } from '../../values/index.ts';
-import { describeValue } from '../field-reader.ts';
-import type { FieldReader } from '../field-reader.ts';
+import { describeValue } from '../values/field-reader.ts';
+import type { FieldReader } from '../values/field-reader.ts';
 import { ALLOWED_VOLUMES, RESTRICTED_VOLUMES } from '../pod-security/index.ts';
 import { readHostPaths } from './host-path.ts';
 import type { AllowedHostPath } from './host-path.ts';

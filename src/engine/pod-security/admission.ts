@@ -1,13 +1,13 @@
-import { isEqual } from '../json-patch.ts';
-import { isJsonObject } from '../json-text.ts';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import { isEqual } from '../verdict/json-patch.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { isSameLevel, levelText, PRIVILEGED } from './level.ts';
 import type { LevelVersion } from './level.ts';
 import { policyOf } from './namespace-labels.ts';
 import type { NamespacePolicy } from './namespace-labels.ts';
 import { Pod, readPod } from './checks/pod.ts';
 import type { PodSecuritySettings } from './settings.ts';
-import type { ShapeFault } from '../json-shape.ts';
+import type { ShapeFault } from '../values/json-shape.ts';
 import { describeViolations, violationsOf } from './standards.ts';
 import type { Violation } from './standards.ts';
 import { isChecked, isPod, pathPrefix, podResourceOf, templateIn } from './workload.ts';

@@ -1,9 +1,9 @@
 import { dnsLabelProblems, dnsSubdomainProblems } from '../../names/index.ts';
-import type { FieldProblem } from '../field-problem.ts';
-import { readFields } from '../field-problem.ts';
-import { describeValue } from '../field-reader.ts';
-import type { FieldReader } from '../field-reader.ts';
-import { isJsonObject } from '../json-text.ts';
+import type { FieldProblem } from '../values/field-problem.ts';
+import { readFields } from '../values/field-problem.ts';
+import { describeValue } from '../values/field-reader.ts';
+import type { FieldReader } from '../values/field-reader.ts';
+import { isJsonObject } from '../values/json-text.ts';
 import { isLevel, isPolicyVersion, LEVELS, PRIVILEGED } from './level.ts';
 import type { LevelVersion } from './level.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { MAX_ENTRIES } from '../json-shape.ts';
+import { MAX_ENTRIES } from '../values/json-shape.ts';
 import { describeViolations, evaluatePodSecurity, MALFORMED } from './standards.ts';
 import type { Violation } from './standards.ts';
 

@@ -5,7 +5,7 @@ import { PROFILE_CHECKS } from './checks/profiles.ts';
 import { minorOf } from './level.ts';
 import type { Level, LevelVersion, PolicyVersion } from './level.ts';
 import { Pod, readPod } from './checks/pod.ts';
-import type { ShapeFault } from '../json-shape.ts';
+import type { ShapeFault } from '../values/json-shape.ts';
 
 /** A violation of a level. */
 export interface Violation extends Finding {

@@ -1,6 +1,6 @@
 import { WORKLOADS } from '../../resources/index.ts';
-import { isJsonObject } from '../json-text.ts';
-import type { JsonObject } from '../json-text.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject } from '../values/json-text.ts';
 
 /** A resource that is a pod, or contains a pod template. */
 export interface PodResource {

@@ -7,13 +7,13 @@ import { compileModule } from '../../wasm/index.ts';
 import { createBuiltinGuest } from '../guests/builtin-guest.ts';
 import { evaluate, readReview } from '../evaluate.ts';
 import { createGuest } from '../guests/index.ts';
-import { isJsonObject } from '../json-text.ts';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { createPolicy } from '../loaded-policy.ts';
 import type { LoadedPolicy } from '../loaded-policy.ts';
 import type { PolicyGuest } from '../guests/index.ts';
 import { bytes } from '../testing/reviews.ts';
-import type { Verdict } from '../verdict.ts';
+import type { Verdict } from '../verdict/verdict.ts';
 
 const EXAMPLES = new URL('../../../examples/', import.meta.url);
 

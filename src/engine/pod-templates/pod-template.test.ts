@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { WORKLOADS, type Workload } from '../../resources/index.ts';
-import type { Review } from '../admission-review.ts';
+import type { Review } from '../review/admission-review.ts';
 import { readReview } from '../evaluate.ts';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { bytes, podReview } from '../testing/reviews.ts';
 import { podTemplateOf, type PodTemplate, withPod } from './pod-template.ts';
 

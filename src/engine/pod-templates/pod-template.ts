@@ -1,10 +1,10 @@
 // The pod template of a workload, reviewed as the pods that its controller will create.
 import { apiVersionOf, own, PODS, textOf, valueAt, type Workload, workloadOf } from '../../resources/index.ts';
-import type { Review, ReviewTarget } from '../admission-review.ts';
-import { isEqual } from '../json-patch.ts';
-import { isJsonObject } from '../json-text.ts';
-import type { JsonObject } from '../json-text.ts';
-import { type ObjectRequest, ObjectReview } from '../object-review.ts';
+import type { Review, ReviewTarget } from '../review/admission-review.ts';
+import { isEqual } from '../verdict/json-patch.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject } from '../values/json-text.ts';
+import { type ObjectRequest, ObjectReview } from '../review/object-review.ts';
 
 /** A pod template to check. */
 export interface PodTemplate {

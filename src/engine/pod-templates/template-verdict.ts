@@ -1,11 +1,11 @@
 // Verdicts on workloads, from those on the pods of their templates.
 import type { PodTemplatesAction } from '../../resources/index.ts';
-import { applyPatch } from '../apply-patch.ts';
-import { isJsonObject } from '../json-text.ts';
-import type { JsonValue } from '../json-text.ts';
-import type { Observation } from '../observation.ts';
-import { allowed, guestFailed, patched } from '../verdict.ts';
-import type { Verdict } from '../verdict.ts';
+import { applyPatch } from '../verdict/apply-patch.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonValue } from '../values/json-text.ts';
+import type { Observation } from '../verdict/observation.ts';
+import { allowed, guestFailed, patched } from '../verdict/verdict.ts';
+import type { Verdict } from '../verdict/verdict.ts';
 import { type PodTemplate, withPod } from './pod-template.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { applyJsonPatch } from '../../resources/index.ts';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import type { Evaluated } from './bucket-table.ts';
 import { podReview } from './reviews.ts';
 

@@ -1,4 +1,4 @@
-import type { Verdict } from '../verdict.ts';
+import type { Verdict } from '../verdict/verdict.ts';
 
 /** Message, causes and code of a denial. */
 export function reasonOf({ message, causes, code }: Verdict): Pick<Verdict, 'message' | 'causes' | 'code'> {

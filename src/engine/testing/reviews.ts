@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 
 /** An AdmissionReview for the creation of a pod, as the API server sends it, with some fields replaced. */
 export function podReview(request: JsonObject = {}): JsonObject {

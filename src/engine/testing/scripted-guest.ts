@@ -1,8 +1,8 @@
 import type { CallContext } from '../../wasm/index.ts';
-import type { JsonValue } from '../json-text.ts';
+import type { JsonValue } from '../values/json-text.ts';
 import type { GuestInput, PolicyGuest } from '../guests/policy-guest.ts';
-import { parseGuestVerdict, parseSettingsVerdict } from '../guest-verdict.ts';
-import type { GuestVerdict, SettingsVerdict } from '../guest-verdict.ts';
+import { parseGuestVerdict, parseSettingsVerdict } from '../verdict/guest-verdict.ts';
+import type { GuestVerdict, SettingsVerdict } from '../verdict/guest-verdict.ts';
 
 /** Input of one call of a scripted guest. */
 export interface ScriptedCall {

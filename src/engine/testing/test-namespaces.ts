@@ -1,5 +1,5 @@
 import type { Labels } from '../../resources/index.ts';
-import type { LookupResult, ObjectLookup, ObjectReference } from '../object-lookup.ts';
+import type { LookupResult, ObjectLookup, ObjectReference } from '../review/object-lookup.ts';
 
 /** The namespaces of a test's cluster. */
 export class TestNamespaces implements ObjectLookup {

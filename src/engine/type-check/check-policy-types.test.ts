@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { JsonObject } from '../json-text.ts';
-import { parsePolicies } from '../policies-file.ts';
+import type { JsonObject } from '../values/json-text.ts';
+import { parsePolicies } from '../definition/policies-file.ts';
 import {
   checkManifestTypes,
   checkPolicyTypes,

@@ -1,5 +1,5 @@
-import { EngineError } from '../errors.ts';
-import { isNeverTrueWithout } from '../group-expression.ts';
+import { EngineError } from '../values/errors.ts';
+import { isNeverTrueWithout } from '../definition/group-expression.ts';
 import type { TypeWarning } from './check-policy-types.ts';
 
 /** The members of a group, and its expression. */

@@ -1,6 +1,6 @@
 import { compilePolicy } from '../compiled-policy.ts';
-import type { FieldProblem } from '../../field-problem.ts';
-import type { JsonObject } from '../../json-text.ts';
+import type { FieldProblem } from '../../values/field-problem.ts';
+import type { JsonObject } from '../../values/json-text.ts';
 import type { ManifestOptions } from '../manifests.ts';
 import { PolicyEnvironments } from '../policy-environment.ts';
 import { readPolicy } from '../read-policy.ts';

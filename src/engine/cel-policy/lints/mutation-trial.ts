@@ -2,7 +2,7 @@
 import { parseCelJson } from '../../../cel/index.ts';
 import type { CelValue } from '../../../cel/index.ts';
 import { checkTypes, MergeError } from '../../../resources/structured-merge/index.ts';
-import { isJsonObject } from '../../json-text.ts';
+import { isJsonObject } from '../../values/json-text.ts';
 import type { CompiledMutation, CompiledPolicy } from '../compiled-policy.ts';
 import type { Activation } from '../expression-run.ts';
 import { mutate, plainJson } from '../mutate.ts';

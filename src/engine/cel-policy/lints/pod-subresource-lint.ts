@@ -6,7 +6,7 @@ import {
   matchesPods,
   missesEphemeralContainers,
   missesUpdates,
-} from '../../pod-subresources.ts';
+} from './pod-subresources.ts';
 import { fieldChain, type Variables } from './field-chain.ts';
 import { findingAt, type LintFinding, type Programs } from './lint-finding.ts';
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../../json-text.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../values/json-text.ts';
 import { QUANTITY_FORMAT, type Schema } from '../../../resources/index.ts';
 
 /** Levels of fields that are filled in: those of a probe in a container of a pod template. Schemas may refer to themselves. */

@@ -1,5 +1,5 @@
-import { flag, integer, list, object, record, text } from '../../json-shape.ts';
-import type { Shape, ShapeFault, ValueOf } from '../../json-shape.ts';
+import { flag, integer, list, object, record, text } from '../../values/json-shape.ts';
+import type { Shape, ShapeFault, ValueOf } from '../../values/json-shape.ts';
 
 /** Volume sources that every level allows. */
 export const ALLOWED_VOLUMES = [

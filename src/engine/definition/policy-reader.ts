@@ -1,10 +1,10 @@
-import { EngineError } from './errors.ts';
-import { describeValue, FieldReader } from './field-reader.ts';
-import type { FieldFault, FieldPath } from './field-reader.ts';
+import { EngineError } from '../values/errors.ts';
+import { describeValue, FieldReader } from '../values/field-reader.ts';
+import type { FieldFault, FieldPath } from '../values/field-reader.ts';
 import { parseGroupExpression } from './group-expression.ts';
-import { isJsonObject } from './json-text.ts';
-import type { JsonObject, JsonValue } from './json-text.ts';
-import { readParameters } from './parameters/read-parameters.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
+import { readParameters } from '../parameters/read-parameters.ts';
 import type {
   ContextAwareResource,
   FailurePolicy,

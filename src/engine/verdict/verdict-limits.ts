@@ -1,8 +1,8 @@
 // Limits of what a policy says about a request. It goes to API servers, their clients, events, statuses and logs.
-import { inertText, shortened } from '../values/index.ts';
-import { EngineError } from './errors.ts';
+import { inertText, shortened } from '../../values/index.ts';
+import { EngineError } from '../values/errors.ts';
 import type { GuestVerdict } from './guest-verdict.ts';
-import type { JsonValue } from './json-text.ts';
+import type { JsonValue } from '../values/json-text.ts';
 import type { Verdict } from './verdict.ts';
 
 /** Longest text of a policy: its message, a warning, the value of an audit annotation. Characters, as below. */

@@ -1,5 +1,5 @@
-import { EngineError } from './errors.ts';
-import { nearestKey, textPosition } from '../values/index.ts';
+import { EngineError } from '../values/errors.ts';
+import { nearestKey, textPosition } from '../../values/index.ts';
 
 /** A parsed group expression: plain data, structured-cloneable. `at` is the offset in the source. */
 export type GroupExpression =

@@ -1,5 +1,5 @@
 // Converts a policy of the cluster to an entry of a policies file.
-import type { AdmissionPolicyObject } from '../resources/index.ts';
+import type { AdmissionPolicyObject } from '../../resources/index.ts';
 
 /** A module with its settings: the spec of a policy, or a member of a group. */
 interface ModuleSpec {

@@ -3,8 +3,8 @@ import { pathToFileURL } from 'node:url';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { parsePolicies } from './policies-file.ts';
-import type { AdmissionPolicyObject } from '../resources/index.ts';
-import { policyId } from '../resources/index.ts';
+import type { AdmissionPolicyObject } from '../../resources/index.ts';
+import { policyId } from '../../resources/index.ts';
 import { policyEntry } from './policy-entry.ts';
 
 function policy(kind: string, metadata: object, spec: object): AdmissionPolicyObject {

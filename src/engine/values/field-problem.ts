@@ -1,4 +1,4 @@
-import { type FieldError, notSupported } from '../resources/index.ts';
+import { type FieldError, notSupported } from '../../resources/index.ts';
 import { FieldReader, fieldPathText } from './field-reader.ts';
 
 /** A mistake in a field of a policy, a binding or settings, with the message of API servers where they have one. */

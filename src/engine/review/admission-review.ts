@@ -1,11 +1,11 @@
-import type { ResourceId } from '../resources/index.ts';
-import { FieldNames } from './field-names.ts';
-import type { JsonMember } from './json-scan.ts';
-import { isJsonObject } from './json-text.ts';
-import type { JsonObject, JsonValue } from './json-text.ts';
+import type { ResourceId } from '../../resources/index.ts';
+import { FieldNames } from '../values/field-names.ts';
+import type { JsonMember } from '../values/json-scan.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { readBody, wrongShape } from './review-body.ts';
 import type { Members, ReviewBody } from './review-body.ts';
-import { textOf, valueAt } from '../values/index.ts';
+import { textOf, valueAt } from '../../values/index.ts';
 
 /** Group, version and kind as the API server names them; the group of core kinds is "". */
 export interface GroupVersionKind {

@@ -1,12 +1,12 @@
-import { endOfJsonString, errorText, parseJson, textPosition } from '../values/index.ts';
-import { EngineError } from './errors.ts';
-import { faultText } from './field-reader.ts';
-import { isJsonObject } from './json-text.ts';
-import type { JsonObject } from './json-text.ts';
+import { endOfJsonString, errorText, parseJson, textPosition } from '../../values/index.ts';
+import { EngineError } from '../values/errors.ts';
+import { faultText } from '../values/field-reader.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject } from '../values/json-text.ts';
 import type { PolicyDefinition } from './policy-definition.ts';
 import { readPolicyDefinition, ValueBudget } from './policy-reader.ts';
 import type { PolicyFault, PolicyProblemCode } from './policy-reader.ts';
-import { parseYaml, YamlPositions, YamlSyntaxError } from '../values/yaml/index.ts';
+import { parseYaml, YamlPositions, YamlSyntaxError } from '../../values/yaml/index.ts';
 
 /**
  * Maximum size of a policies file, in characters. 3,500 policies with their own settings take 1 MB, and a ConfigMap

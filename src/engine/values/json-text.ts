@@ -1,5 +1,5 @@
-export { isJsonObject } from '../values/index.ts';
-export type { JsonObject, JsonValue } from '../values/index.ts';
+export { isJsonObject } from '../../values/index.ts';
+export type { JsonObject, JsonValue } from '../../values/index.ts';
 
 /**
  * Maximum nesting of input (reviews, guests' answers, settings). The deepest Kubernetes objects (CRDs) stay below 100,

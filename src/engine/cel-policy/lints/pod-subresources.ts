@@ -1,5 +1,5 @@
 // Which subresources of pods the rules of a policy leave out.
-import { type RequestRule, ruleMatches } from '../resources/index.ts';
+import { type RequestRule, ruleMatches } from '../../../resources/index.ts';
 
 const PODS = { group: '', version: 'v1', resource: 'pods' };
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { parseJson } from '../values/index.ts';
-import { canonicalJson } from './json-text.ts';
-import type { PodTemplatesAction } from '../resources/index.ts';
-import type { ParametersDefinition } from './parameters/parameters-definition.ts';
+import { parseJson } from '../../values/index.ts';
+import { canonicalJson } from '../values/json-text.ts';
+import type { PodTemplatesAction } from '../../resources/index.ts';
+import type { ParametersDefinition } from '../parameters/parameters-definition.ts';
 
 /** `protect` enforces verdicts; `monitor` only logs them and allows everything. */
 export type PolicyMode = 'protect' | 'monitor';

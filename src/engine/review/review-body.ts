@@ -1,14 +1,14 @@
 import { isUtf8 } from 'node:buffer';
-import { MAX_REVIEW_BYTES } from './definition/limits.ts';
-import { EngineError } from './errors.ts';
-import { parseJson, textPosition } from '../values/index.ts';
-import type { EngineErrorCode } from './errors.ts';
-import type { TextPosition } from '../values/index.ts';
-import { FieldNames, hasEscape } from './field-names.ts';
-import { JsonScanError, JsonScanner } from './json-scan.ts';
-import type { JsonMember, MemberRecorder } from './json-scan.ts';
-import { MAX_NESTING } from './json-text.ts';
-import type { JsonValue } from './json-text.ts';
+import { MAX_REVIEW_BYTES } from '../definition/limits.ts';
+import { EngineError } from '../values/errors.ts';
+import { parseJson, textPosition } from '../../values/index.ts';
+import type { EngineErrorCode } from '../values/errors.ts';
+import type { TextPosition } from '../../values/index.ts';
+import { FieldNames, hasEscape } from '../values/field-names.ts';
+import { JsonScanError, JsonScanner } from '../values/json-scan.ts';
+import type { JsonMember, MemberRecorder } from '../values/json-scan.ts';
+import { MAX_NESTING } from '../values/json-text.ts';
+import type { JsonValue } from '../values/json-text.ts';
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;

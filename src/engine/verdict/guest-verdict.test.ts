@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { EngineError } from './errors.ts';
+import { EngineError } from '../values/errors.ts';
 import {
   parseGatekeeperVerdict,
   parseGuestVerdict,

@@ -1,6 +1,6 @@
 import { isJsonObject } from './json-text.ts';
 import type { JsonObject, JsonValue } from './json-text.ts';
-import { shortened, unknownKeyHint } from '../values/index.ts';
+import { shortened, unknownKeyHint } from '../../values/index.ts';
 
 /** Keys, and indexes of lists. */
 export type FieldPath = readonly (string | number)[];

@@ -1,4 +1,4 @@
-import type { JsonObject } from './json-text.ts';
+import type { JsonObject } from '../values/json-text.ts';
 
 /** Identifies an object of the cluster. */
 export interface ObjectReference {

@@ -1,7 +1,7 @@
-import { errorText, isNestedDeeper, parseJson } from '../values/index.ts';
-import { EngineError } from './errors.ts';
-import { isJsonObject, MAX_NESTING } from './json-text.ts';
-import type { JsonObject, JsonValue } from './json-text.ts';
+import { errorText, isNestedDeeper, parseJson } from '../../values/index.ts';
+import { EngineError } from '../values/errors.ts';
+import { isJsonObject, MAX_NESTING } from '../values/json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 
 /** A policy's answer to one request, independent of its execution mode. */
 export interface GuestVerdict {

@@ -1,4 +1,4 @@
-import type { Labels } from '../resources/index.ts';
+import type { Labels } from '../../resources/index.ts';
 import { isJsonObject } from './json-text.ts';
 
 /** `metadata.labels`; undefined for what has no metadata. */

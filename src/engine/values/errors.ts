@@ -1,4 +1,4 @@
-import { CodedError, type TextPosition } from '../values/index.ts';
+import { CodedError, type TextPosition } from '../../values/index.ts';
 
 /** Every way the engine can fail. A denial is a value (see verdict.ts), never one of these. */
 export type EngineErrorCode =

@@ -1,6 +1,6 @@
-import { applyJsonPatch, PatchError } from '../resources/index.ts';
-import { parseJson } from '../values/index.ts';
-import type { JsonObject, JsonValue } from './json-text.ts';
+import { applyJsonPatch, PatchError } from '../../resources/index.ts';
+import { parseJson } from '../../values/index.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 
 /** Applies a patch of a verdict to an object; undefined when it does not apply. */
 export function applyPatch(patch: string, object: JsonObject): JsonValue | undefined {

@@ -1,5 +1,5 @@
 import { diff } from './json-patch.ts';
-import type { JsonValue } from './json-text.ts';
+import type { JsonValue } from '../values/json-text.ts';
 import type { GuestVerdict } from './guest-verdict.ts';
 
 /** One reason of a denial: a member of a group, or the text that the policy's message replaced. */

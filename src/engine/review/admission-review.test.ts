@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { parseAdmissionReview, parseRawReview } from './admission-review.ts';
-import { MAX_REVIEW_BYTES } from './definition/limits.ts';
+import { MAX_REVIEW_BYTES } from '../definition/limits.ts';
 import { ReviewError } from './review-body.ts';
-import type { JsonObject } from './json-text.ts';
-import { bytes, podReview } from './testing/reviews.ts';
+import type { JsonObject } from '../values/json-text.ts';
+import { bytes, podReview } from '../testing/reviews.ts';
 
 function failureOf(body: Uint8Array, parse: (body: Uint8Array) => unknown = parseAdmissionReview): ReviewError {
   try {

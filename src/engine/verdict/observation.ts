@@ -1,5 +1,5 @@
-import type { Review } from './admission-review.ts';
-import type { PolicyMode } from './policy-definition.ts';
+import type { Review } from '../review/admission-review.ts';
+import type { PolicyMode } from '../definition/policy-definition.ts';
 import type { Verdict } from './verdict.ts';
 
 /** The route of a request: `audit` returns verdicts without the policy's mode, mutation rules and message applied. */

@@ -1,9 +1,9 @@
 import { generatedName, userNameOf } from './admission-review.ts';
 import type { AdmissionFacts, GroupVersionKind, Requester, Review, ReviewTarget } from './admission-review.ts';
-import { isJsonObject } from './json-text.ts';
-import type { JsonObject, JsonValue } from './json-text.ts';
-import type { ResourceId } from '../resources/index.ts';
-import { textOf, valueAt } from '../values/index.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
+import type { ResourceId } from '../../resources/index.ts';
+import { textOf, valueAt } from '../../values/index.ts';
 
 /** Nobody that policies could know. */
 const NO_USER: JsonObject = { username: '', groups: [] };

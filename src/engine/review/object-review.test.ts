@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAdmissionReview } from './admission-review.ts';
-import { evaluate } from './evaluate.ts';
-import { createGuest } from './guests/index.ts';
-import { createPolicy } from './loaded-policy.ts';
-import type { LoadedPolicy } from './loaded-policy.ts';
-import type { JsonObject } from './json-text.ts';
+import { evaluate } from '../evaluate.ts';
+import { createGuest } from '../guests/index.ts';
+import { createPolicy } from '../loaded-policy.ts';
+import type { LoadedPolicy } from '../loaded-policy.ts';
+import type { JsonObject } from '../values/json-text.ts';
 import { ObjectReview } from './object-review.ts';
 import type { ObjectRequest } from './object-review.ts';
-import { parsePolicies } from './policies-file.ts';
-import { MUTATING, TestTable, VALIDATING } from './testing/bucket-table.ts';
-import { label } from './testing/pod-labels.ts';
-import { bytes } from './testing/reviews.ts';
-import { admit } from './buckets/admit.ts';
+import { parsePolicies } from '../definition/policies-file.ts';
+import { MUTATING, TestTable, VALIDATING } from '../testing/bucket-table.ts';
+import { label } from '../testing/pod-labels.ts';
+import { bytes } from '../testing/reviews.ts';
+import { admit } from '../buckets/admit.ts';
 
 const POD = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace: 'shop' }, spec: { hostPID: true } };
 const REQUEST: ObjectRequest = {

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { applyPatch } from 'rfc6902';
-import { applyPatchSteps } from '../resources/index.ts';
+import { applyPatchSteps } from '../../resources/index.ts';
 import { diff, isEqual } from './json-patch.ts';
-import { canonicalJson } from './json-text.ts';
-import type { JsonValue } from './json-text.ts';
+import { canonicalJson } from '../values/json-text.ts';
+import type { JsonValue } from '../values/json-text.ts';
 
 /** Applies the diff with another implementation, which changes its input and cannot replace the root. */
 function apply(before: JsonValue, after: JsonValue): JsonValue {

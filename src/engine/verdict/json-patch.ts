@@ -1,5 +1,5 @@
-import { isJsonObject } from './json-text.ts';
-import type { JsonObject, JsonValue } from './json-text.ts';
+import { isJsonObject } from '../values/json-text.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
 
 /** An operation of RFC 6902, of the three that the diff produces. */
 export type PatchOperation =
