@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DEFAULT_SOURCES, ModuleStore } from '../src/modules/index.ts';
 import { TestAuthority } from '../src/modules/testing/test-authority.ts';
 import { TestRegistry } from '../src/modules/testing/test-registry.ts';
-import type { PolicyStatus } from '../src/server/index.ts';
+import type { ServedPolicyStatus } from '../src/server/index.ts';
 import { valueAt } from '../src/values/index.ts';
 import { parseYaml } from '../src/values/yaml/index.ts';
 import { machine, median, printTable } from './processes.ts';
@@ -53,7 +53,7 @@ interface Times {
 }
 
 async function assertAllServe(operations: string): Promise<void> {
-  const view = (await (await fetch(`${operations}/policies`)).json()) as { policies: readonly PolicyStatus[] };
+  const view = (await (await fetch(`${operations}/policies`)).json()) as { policies: readonly ServedPolicyStatus[] };
   const idle = view.policies.find(({ serving }) => serving === null);
   if (view.policies.length !== POLICIES || idle !== undefined) {
     throw new Error(`expected ${POLICIES} policies that serve: ${JSON.stringify(idle)}`);

@@ -23,7 +23,7 @@ export type {
 export type { PeerAccess } from './loading/loader-lane.ts';
 export { Loader } from './loading/loader.ts';
 export type { PolicyReason } from './loading/policy-reason.ts';
-export type { Answer, ObservedPolicy } from './pool/review-job.ts';
+export type { PoolAnswer, ObservedPolicy } from './pool/review-job.ts';
 export { WatchedObjects } from './watched-objects.ts';
 export type { FindResult, ObjectFailure, WatchedChange, WatchedObject } from './watched-objects.ts';
 export { WorkerPool } from './pool/worker-pool.ts';

@@ -18,7 +18,7 @@ export { PolicyServerController } from './replicas/policy-server-controller.ts';
 export type { KnownReplica, ReplicaChange, ReplicaDirectory } from './replicas/replica-directory.ts';
 export { ReplicaHub } from './replicas/replica-hub.ts';
 export { REASONS } from './rollout/reasons.ts';
-export { POLICY_ACTIVE } from './rollout/policy-status.ts';
+export { POLICY_ACTIVE } from './rollout/admission-policy-status.ts';
 export { uninstalledPolicyStatus, uninstalledServerStatus } from './rollout/uninstalled-status.ts';
 export { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
 export type { DegradedBehaviour, RolloutSettings, RolloutStrategy, UnservedBehaviour } from './rollout/rollout-view.ts';

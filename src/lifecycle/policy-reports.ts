@@ -10,7 +10,7 @@ import {
   monitoredText,
   keyOf,
   policyId,
-  type PolicyStatus,
+  type AdmissionPolicyStatus,
   type Readiness,
   type RefreshedStatus,
   type ResourceType,
@@ -20,7 +20,7 @@ import type { LifecycleMetrics } from './lifecycle-metrics.ts';
 import type { ReplicaDirectory } from './replicas/replica-directory.ts';
 import { hasNewDenials, settledCounts } from './rollout/monitored-status.ts';
 import { newIssues } from './rollout/policy-issues.ts';
-import { POLICY_UP_TO_DATE, policyStatus } from './rollout/policy-status.ts';
+import { POLICY_UP_TO_DATE, admissionPolicyStatus } from './rollout/admission-policy-status.ts';
 import { REASONS } from './rollout/reasons.ts';
 import type { RolloutView } from './rollout/rollout-view.ts';
 import type { TypeCheckReports } from './type-checks/type-check-reports.ts';
@@ -104,7 +104,7 @@ export class PolicyReports {
     const { cluster, events, metrics, policies } = this.#options;
     const id = policyId(policy);
     const before = policy.status;
-    const status = inertTexts(policyStatus(view, failure, before, view.now));
+    const status = inertTexts(admissionPolicyStatus(view, failure, before, view.now));
     if (isSame(before, status)) {
       this.#settle(id, status, view);
       return {};
@@ -168,7 +168,7 @@ export class PolicyReports {
   }
 
   /** When the next count may be written. Milliseconds since 1970. */
-  #nextMonitored(before: PolicyStatus | undefined, now: number): number {
+  #nextMonitored(before: AdmissionPolicyStatus | undefined, now: number): number {
     const { monitoredIntervalMs = MONITORED_INTERVAL_MS } = this.#options;
     const last = before?.monitored?.lastReported;
     // A leader whose clock was ahead must not delay the next write further.
@@ -176,7 +176,7 @@ export class PolicyReports {
   }
 
   /** Drops counts that are in the status now, and those that are not of this policy's revisions and PolicyServer. */
-  #settle(id: string, { monitored: status }: PolicyStatus, { monitored: counts }: RolloutView): void {
+  #settle(id: string, { monitored: status }: AdmissionPolicyStatus, { monitored: counts }: RolloutView): void {
     const { monitored } = this.#options.replicas;
     const others = monitored.of(id).filter((one) => !counts.includes(one));
     monitored.drop([...settledCounts(status, counts), ...others]);
@@ -184,7 +184,7 @@ export class PolicyReports {
 }
 
 /** Whether a status deserves an event. The start of a replica does not: it serves thousands of policies. */
-function isNews(before: PolicyStatus | undefined, after: PolicyStatus): boolean {
+function isNews(before: AdmissionPolicyStatus | undefined, after: AdmissionPolicyStatus): boolean {
   const { phase, desiredRevision } = after;
   const [earlier, now] = [progressOf(before)?.reason, progressOf(after)?.reason];
   const hasStarted =
@@ -193,7 +193,7 @@ function isNews(before: PolicyStatus | undefined, after: PolicyStatus): boolean 
 }
 
 /** The progress of the rollout, without issues of the policy, which have events of their own. */
-function progressOf(status: PolicyStatus | undefined): Condition | undefined {
+function progressOf(status: AdmissionPolicyStatus | undefined): Condition | undefined {
   return findCondition(status?.conditions, POLICY_UP_TO_DATE);
 }
 
@@ -213,12 +213,12 @@ function withRemovals(before: JsonObject, after: JsonObject): JsonObject {
 }
 
 /** Whether two statuses differ only in the counts of one revision. */
-function isMonitoredOnly(before: PolicyStatus | undefined, after: PolicyStatus): boolean {
+function isMonitoredOnly(before: AdmissionPolicyStatus | undefined, after: AdmissionPolicyStatus): boolean {
   const { monitored, ...rest } = after;
   const { monitored: counted, ...others } = before ?? {};
   return counted !== undefined && counted.revision === monitored?.revision && isDeepStrictEqual(others, rest);
 }
 
-function isSame(before: PolicyStatus | undefined, after: PolicyStatus): boolean {
+function isSame(before: AdmissionPolicyStatus | undefined, after: AdmissionPolicyStatus): boolean {
   return before !== undefined && isDeepStrictEqual({ ...before }, { ...after });
 }

@@ -16,7 +16,7 @@ import type { PolicyCopies } from './copies/policy-copies.ts';
 import type { KnownReplica, ReplicaDirectory } from './replicas/replica-directory.ts';
 import { revisionFacts } from './revisions/revision-store.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutSettings, RolloutView } from './rollout/rollout-view.ts';
-import { POLICY_ACTIVE } from './rollout/policy-status.ts';
+import { POLICY_ACTIVE } from './rollout/admission-policy-status.ts';
 import { REASONS } from './rollout/reasons.ts';
 import { hasFailed, isFailurePolicyInForce, lastServedRevision, servingRevision } from './rollout/revision-choice.ts';
 import { type AnnotationProblem, parseRevisionNumber, parseRolloutAnnotations } from './rollout/rollout-settings.ts';

@@ -5,7 +5,7 @@ import { builtinCatalogue } from '../engine/network-policy/index.ts';
 import { findCondition, type KubernetesObject, type NetworkPolicyProvider } from '../resources/index.ts';
 import { readAgentPod } from './agent-pod.ts';
 import { isApplied } from './applied-status.ts';
-import { policyStatus, type StatusFields } from './policy-status.ts';
+import { networkPolicyStatusFields, type StatusFields } from './policy-status.ts';
 import { type ProviderView, viewProviders } from './provider-view.ts';
 import { agentPod, rangePolicy, type SamplePod } from './testing/sample-cluster.ts';
 
@@ -37,7 +37,7 @@ function node(name: string, creationTimestamp: string): KubernetesObject {
 }
 
 function accepted(sample: Sample, policy = rangePolicy()): string {
-  const { conditions } = policyStatus(policy, view(sample), undefined, NOW);
+  const { conditions } = networkPolicyStatusFields(policy, view(sample), undefined, NOW);
   const { status, reason } = findCondition(conditions, 'Accepted') ?? assert.fail('no condition');
   return `${status} ${reason}`;
 }
@@ -125,10 +125,10 @@ describe('the status of a policy', () => {
 
   it('loses the entry of a provider that is removed, and keeps those of others', () => {
     const calico = { name: 'c', container: 'calico-node', image: 'calico/node:v3.28.0' };
-    const both = policyStatus(rangePolicy(), view({ pods: [{}, calico] }), undefined, NOW);
+    const both = networkPolicyStatusFields(rangePolicy(), view({ pods: [{}, calico] }), undefined, NOW);
     const foreign = { controllerName: 'example.com/agent', conditions: [] };
     const before = { ...both, providers: [...(both.providers ?? []), foreign] };
-    const after = policyStatus(rangePolicy(), view({ pods: [calico] }), before, NOW);
+    const after = networkPolicyStatusFields(rangePolicy(), view({ pods: [calico] }), before, NOW);
     const providers = after.providers?.map(({ controllerName }) => controllerName);
     assert.deepEqual(providers, ['projectcalico.org/felix']);
     assert.equal(after.summary?.providers, 'calico 3.28.0, example.com/agent');
@@ -156,7 +156,7 @@ describe('the status of a policy', () => {
   it('has findings whatever the provider, and warnings with figures', () => {
     const ports = Array.from({ length: 70 }, (_, index) => ({ port: 1000 + index }));
     const spec = { podSelector: {}, policyTypes: ['Ingress', 'Egress'], egress: [{ ports }] };
-    const { providers, findings, summary, conditions } = policyStatus(
+    const { providers, findings, summary, conditions } = networkPolicyStatusFields(
       { ...rangePolicy(), spec },
       view({ pods: [NEW] }),
       undefined,
@@ -182,7 +182,7 @@ describe('the status of a policy', () => {
     const agent = { container: 'aws-eks-nodeagent', image: 'x/aws-network-policy-agent:v1.1.0' };
     const pods = [{ ...agent, args: ['--enable-network-policy=true'] }];
     assert.equal(accepted({ pods }, { ...rangePolicy(), spec }), 'False LimitExceeded');
-    const { conditions } = policyStatus({ ...rangePolicy(), spec }, view({ pods }), undefined, NOW);
+    const { conditions } = networkPolicyStatusFields({ ...rangePolicy(), spec }, view({ pods }), undefined, NOW);
     assert.match(findCondition(conditions, 'Accepted')?.message ?? '', /at most 24 of the 25 port entries/);
   });
 
@@ -193,15 +193,15 @@ describe('the status of a policy', () => {
     assert.equal(view({ pods, nodes }).nextChange, Date.parse('2026-11-24T08:02:00Z'));
     const later = view({ pods, nodes }, NOW + 600_000);
     assert.equal(later.unguardedNodes, 1);
-    const { conditions } = policyStatus(rangePolicy(), later, undefined, NOW);
+    const { conditions } = networkPolicyStatusFields(rangePolicy(), later, undefined, NOW);
     assert.equal(findCondition(conditions, 'Accepted')?.status, 'True');
     assert.equal(findCondition(conditions, 'PartialFailure')?.reason, 'ProviderMissingOnNodes');
   });
 
   it('keeps transition times, so that it is not written again', () => {
-    const first = policyStatus(rangePolicy(), view({ pods: [{}] }), undefined, NOW);
-    assert.ok(isApplied(first, policyStatus(rangePolicy(), view({ pods: [{}] }), first, NOW + 60_000)));
-    const upgraded = policyStatus(rangePolicy(), view({ pods: [NEW] }), first, NOW + 60_000);
+    const first = networkPolicyStatusFields(rangePolicy(), view({ pods: [{}] }), undefined, NOW);
+    assert.ok(isApplied(first, networkPolicyStatusFields(rangePolicy(), view({ pods: [{}] }), first, NOW + 60_000)));
+    const upgraded = networkPolicyStatusFields(rangePolicy(), view({ pods: [NEW] }), first, NOW + 60_000);
     assert.ok(!isApplied(first, upgraded));
   });
 });
@@ -233,9 +233,9 @@ describe('the status is a function of policy, providers and catalogue', () => {
       fc.property(fc.array(sample, { minLength: 1, maxLength: 4 }), fc.integer(), (history, seed) => {
         const last = history.at(-1) ?? assert.fail('empty');
         const policy = rangePolicy();
-        const direct = policyStatus(policy, view(last), undefined, NOW);
+        const direct = networkPolicyStatusFields(policy, view(last), undefined, NOW);
         const through = history.reduce<StatusFields | undefined>(
-          (before, one) => policyStatus(policy, view(shuffled(one, seed)), before, NOW),
+          (before, one) => networkPolicyStatusFields(policy, view(shuffled(one, seed)), before, NOW),
           undefined,
         );
         assert.deepEqual(through, direct);

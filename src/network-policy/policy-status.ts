@@ -55,7 +55,7 @@ const MAX_WARNINGS = 16;
  * @param now milliseconds since 1970
  * @param redundancy that another policy of the namespace allows the same
  */
-export function policyStatus(
+export function networkPolicyStatusFields(
   policy: KubernetesObject,
   view: ProviderView,
   previous: StatusFields | undefined,

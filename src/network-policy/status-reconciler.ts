@@ -13,7 +13,13 @@ import {
 } from '../resources/index.ts';
 import { type EventSink, type ObjectCache, WrittenObjects } from '../runtime/index.ts';
 import { isApplied, statusDigest, withoutForgedEntries } from './applied-status.ts';
-import { ACCEPTED, policyStatus, STATUS_FIELD_MANAGER, type StatusFields, statusSeverity } from './policy-status.ts';
+import {
+  ACCEPTED,
+  networkPolicyStatusFields,
+  STATUS_FIELD_MANAGER,
+  type StatusFields,
+  statusSeverity,
+} from './policy-status.ts';
 import type { PolicyProjection } from './policy-projection.ts';
 import type { ProviderView } from './provider-view.ts';
 import { inertTexts } from '../values/index.ts';
@@ -70,7 +76,7 @@ export class StatusReconciler {
       return;
     }
     const { providers, redundancy, now = Date.now, projection } = this.#options;
-    const status = inertTexts(policyStatus(policy, providers(), current?.status, now(), redundancy(key)));
+    const status = inertTexts(networkPolicyStatusFields(policy, providers(), current?.status, now(), redundancy(key)));
     if (this.#isForged(current, status)) {
       this.#report(policy, FOREIGN_STATUS, 'ignored', 'another client wrote an entry in our name. Remove it');
     } else if (!isApplied(current?.status, status)) {

@@ -100,7 +100,7 @@ export type {
   MonitoredRequest,
   MonitoredStatus,
   PolicyIssue,
-  PolicyStatus,
+  AdmissionPolicyStatus,
   RefreshedStatus,
   RevisionSummary,
   CopiesStatus,

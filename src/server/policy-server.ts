@@ -10,7 +10,7 @@ import { admissionHandler } from './admission/admission-endpoint.ts';
 import { createAdmissionServer, hostText, listen, RequestRefused, RoutedServer } from '../https/index.ts';
 import type { AdmissionServer, ClientTimeouts, TlsFiles } from '../https/index.ts';
 import { EvaluationHost } from '../evaluation/index.ts';
-import type { Answer, ClusterSource, Route, WorkerPool } from '../evaluation/index.ts';
+import type { PoolAnswer, ClusterSource, Route, WorkerPool } from '../evaluation/index.ts';
 import { FilePolicies, type PolicyManifests } from './policies/file-policies.ts';
 import type { LogEntry, Logger } from '../log/index.ts';
 import { MetricsEndpoint } from '../metrics/index.ts';
@@ -19,9 +19,9 @@ import { MonitoredLog } from './monitoring/monitored-log.ts';
 import { operationsRoutes, type PoliciesView } from './status/operations-routes.ts';
 import type { PhaseChange } from './policies/registry-entry.ts';
 import type { PolicyHost, PolicySource } from './policies/policy-source.ts';
-import type { PolicyStatus } from './status/policy-status.ts';
-import type { Replica } from './replica/replica.ts';
-import type { ReplicaOptions } from './replica/replica-options.ts';
+import type { ServedPolicyStatus } from './status/served-policy-status.ts';
+import type { ClusterPolicies } from './replica/cluster-policies.ts';
+import type { ClusterPoliciesOptions } from './replica/cluster-policies-options.ts';
 import type { PrevalidationRequest, PrevalidationResult } from '../control/index.ts';
 import { ServingRecord } from './policies/serving-record.ts';
 
@@ -44,7 +44,7 @@ export interface PolicyServerOptions {
   /** Files that are read in the place of `policiesFile`, which then is only their name. Default: none. */
   readonly policyManifests?: PolicyManifests;
   /** Serves the PolicyRevisions of a cluster instead. Default: none. */
-  readonly replica?: ReplicaOptions;
+  readonly replica?: ClusterPoliciesOptions;
   /** Folder of the module cache and the records; created when missing. */
   readonly dataDir: string;
   /** Address of the admission port. Default: 127.0.0.1. */
@@ -122,7 +122,7 @@ export class PolicyServer {
   readonly #host: PolicyHost;
   /** Set when the server starts. */
   #policies: PolicySource | undefined;
-  #replica: Replica | undefined;
+  #replica: ClusterPolicies | undefined;
   #admission: Server | SecureServer | undefined;
   #operations: RoutedServer | undefined;
   #tls: AdmissionServer['tls'];
@@ -226,7 +226,7 @@ export class PolicyServer {
   }
 
   /** The status of one policy; undefined when it is not declared. */
-  policy(id: string): PolicyStatus | undefined {
+  policy(id: string): ServedPolicyStatus | undefined {
     return this.#policies?.status(id);
   }
 
@@ -262,8 +262,8 @@ export class PolicyServer {
     if (replica === undefined) {
       throw new TypeError('expected options of a replica');
     }
-    const { Replica } = await import('./replica/replica.ts');
-    this.#replica = new Replica(replica, this.#cacheDir, this.#host);
+    const { ClusterPolicies } = await import('./replica/cluster-policies.ts');
+    this.#replica = new ClusterPolicies(replica, this.#cacheDir, this.#host);
     return this.#replica;
   }
 
@@ -375,7 +375,7 @@ export class PolicyServer {
     this.#options.onStatusChange?.(policy);
   }
 
-  #reviewed(route: Route, { observed, monitored = [], totalMs }: Answer, status: number): void {
+  #reviewed(route: Route, { observed, monitored = [], totalMs }: PoolAnswer, status: number): void {
     // A removed policy gets no new series.
     const counted = observed.filter(({ observation }) => this.#pool.knows(observation.policy));
     this.#metrics.reviewed(route, counted, totalMs);

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import type { PolicyStatus } from '../../src/server/index.ts';
+import type { ServedPolicyStatus } from '../../src/server/index.ts';
 import { guest, moduleBytes, moduleVariant, requires, TestFolder, until } from '../server/harness.ts';
 import { sizedModule } from '../server/sized-module.ts';
 import { LoggingProcess } from './logging-process.ts';
@@ -40,8 +40,8 @@ class ServeProcess implements AsyncDisposable {
     return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
   }
 
-  async status(id: string): Promise<PolicyStatus> {
-    return (await (await fetch(`${this.operations}/policies/${id}`)).json()) as PolicyStatus;
+  async status(id: string): Promise<ServedPolicyStatus> {
+    return (await (await fetch(`${this.operations}/policies/${id}`)).json()) as ServedPolicyStatus;
   }
 
   async metrics(): Promise<string> {

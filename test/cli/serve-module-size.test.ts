@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import type { PolicyStatus } from '../../src/server/index.ts';
+import type { ServedPolicyStatus } from '../../src/server/index.ts';
 import { guest, moduleBytes, TestFolder } from '../server/harness.ts';
 import { LoggingProcess } from './logging-process.ts';
 
@@ -19,12 +19,12 @@ function padded(module: Uint8Array, bytes: number): Uint8Array {
   return Buffer.concat([module, Buffer.from([CUSTOM_SECTION, ...length, ...SECTION_NAME]), Buffer.alloc(bytes)]);
 }
 
-async function statusWith(folder: TestFolder, args: readonly string[]): Promise<PolicyStatus> {
+async function statusWith(folder: TestFolder, args: readonly string[]): Promise<ServedPolicyStatus> {
   const data = ['--policies', folder.policiesFile, '--policies-download-dir', folder.dataDir];
   const ports = ['--addr', '127.0.0.1', '--port', '0', '--readiness-probe-port', '0'];
   await using server = new LoggingProcess(['serve', ...data, ...ports, ...args]);
   const { operations } = await server.says('policy server ready');
-  return (await (await fetch(`${String(operations)}/policies/large`)).json()) as PolicyStatus;
+  return (await (await fetch(`${String(operations)}/policies/large`)).json()) as ServedPolicyStatus;
 }
 
 describe('a module of 70 MiB', () => {

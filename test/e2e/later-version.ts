@@ -31,7 +31,7 @@ const CHANGES: readonly { readonly file: string; readonly from: string; readonly
   },
   // Messages in the status of a policy and of a PolicyServer.
   {
-    file: 'src/lifecycle/rollout/policy-status.ts',
+    file: 'src/lifecycle/rollout/admission-policy-status.ts',
     from: '`revision ${serving.number} serves`',
     to: '`revision ${serving.number} is what serves`',
   },

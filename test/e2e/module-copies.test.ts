@@ -2,7 +2,7 @@
 // their disks while the source of a module is down. The certificates are those that the controller issues.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { PolicyStatus } from '../../src/resources/index.ts';
+import type { AdmissionPolicyStatus } from '../../src/resources/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { example, moduleBytes } from '../server/harness.ts';
 import { leadingPod, podNames, VALUES } from './install-case.ts';
@@ -38,7 +38,7 @@ describe('copies of modules, installed', { skip: skipWithoutCluster() }, () => {
     });
     await lab.active('clusteradmissionpolicies', 'labelled');
     await lab.eventually('copies on both controllers', async () => {
-      const { status } = await lab.get<{ readonly status: PolicyStatus }>(POLICY);
+      const { status } = await lab.get<{ readonly status: AdmissionPolicyStatus }>(POLICY);
       assert.deepEqual(status.copies, { servers: 2, controllers: 2, nodes: 1, durable: false });
       assert.equal(status.conditions?.find(({ type }) => type === 'ModulesKept')?.reason, 'OneNode');
     });
@@ -58,7 +58,7 @@ describe('copies of modules, installed', { skip: skipWithoutCluster() }, () => {
     });
     // The new controller has a copy again, from the policy servers that got theirs from the other controller.
     await lab.eventually('all copies', async () => {
-      const { status } = await lab.get<{ readonly status: PolicyStatus }>(POLICY);
+      const { status } = await lab.get<{ readonly status: AdmissionPolicyStatus }>(POLICY);
       assert.deepEqual([status.phase, status.copies?.servers, status.copies?.controllers], ['Active', 2, 2]);
     });
   });

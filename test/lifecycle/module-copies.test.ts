@@ -6,7 +6,7 @@ import { request } from 'node:https';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { CONTROL_NAME, type ControlTls } from '../../src/control/index.ts';
-import { CONTROLLER_REPLICAS, type ControllerReplica, type PolicyStatus } from '../../src/resources/index.ts';
+import { CONTROLLER_REPLICAS, type ControllerReplica, type AdmissionPolicyStatus } from '../../src/resources/index.ts';
 import { embeddedTarget } from './rollout-lab-target.ts';
 import { labelOf, NAMESPACE, requiresLabel, RolloutLab } from './rollout-lab.ts';
 
@@ -29,7 +29,7 @@ async function controllers(lab: RolloutLab): Promise<readonly ControllerReplica[
   return (await lab.cluster.list(CONTROLLER_REPLICAS, { namespace: NAMESPACE })).items;
 }
 
-function keptOf(status: PolicyStatus | undefined): readonly (string | undefined)[] {
+function keptOf(status: AdmissionPolicyStatus | undefined): readonly (string | undefined)[] {
   const { status: kept, reason, message } = status?.conditions?.find(({ type }) => type === 'ModulesKept') ?? {};
   return [kept, reason, message];
 }

@@ -27,7 +27,7 @@ import {
   type ResourceType,
   type MonitoredStatus,
   type PolicyIssue,
-  type PolicyStatus,
+  type AdmissionPolicyStatus,
   type RefreshedStatus,
 } from '../../src/resources/index.ts';
 import { EventRecorder, EVENTS, Runtime, RuntimeMetrics, SharedCaches } from '../../src/runtime/index.ts';
@@ -49,7 +49,7 @@ export interface Policy extends KubernetesObject {
     readonly monitored?: MonitoredStatus;
     readonly refreshed?: RefreshedStatus;
     readonly issues?: readonly PolicyIssue[];
-    readonly serving?: PolicyStatus['serving'];
+    readonly serving?: AdmissionPolicyStatus['serving'];
   };
 }
 

@@ -18,7 +18,7 @@ import {
   OWN_KINDS,
   POLICY_REVISIONS,
   type PolicyRevision,
-  type PolicyStatus,
+  type AdmissionPolicyStatus,
   type ResourceType,
 } from '../../src/resources/index.ts';
 import {
@@ -45,7 +45,7 @@ const WAIT_MS = 45_000;
 /** A policy, as scenarios read it. */
 export interface Policy extends KubernetesObject {
   readonly spec: Readonly<Record<string, unknown>>;
-  readonly status?: PolicyStatus;
+  readonly status?: AdmissionPolicyStatus;
 }
 
 export const POLICIES = CLUSTER_ADMISSION_POLICIES as ResourceType<Policy>;
@@ -266,7 +266,11 @@ export class RolloutLab implements AsyncDisposable {
   }
 
   /** Waits until the status of a policy, for its current spec, matches. */
-  async reaches(name: string, phase: string, isSo: (status: PolicyStatus) => boolean = () => true): Promise<Policy> {
+  async reaches(
+    name: string,
+    phase: string,
+    isSo: (status: AdmissionPolicyStatus) => boolean = () => true,
+  ): Promise<Policy> {
     let last: Policy | undefined;
     return await this.eventually(
       async () => {

@@ -1,7 +1,7 @@
 // The rule by which the disaster tests compare statuses with requests.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { PolicyStatus } from '../../src/resources/index.ts';
+import type { AdmissionPolicyStatus } from '../../src/resources/index.ts';
 import { type Claim, claimOf, type Effect, falseClaim, type Sample } from './status-claims.ts';
 
 const JUDGED: Claim = { text: 'True Serving: revision 1 answers requests', effect: 'judged' };
@@ -122,7 +122,7 @@ describe('a status whose parts contradict each other', () => {
     { phase: 'Active', message: 'revision 1 serves on every replica' },
   ] as const) {
     it(`is found by its ${part.phase}, ${part.message}`, () => {
-      const status = { ...part, conditions: [enforced] } as unknown as PolicyStatus;
+      const status = { ...part, conditions: [enforced] } as unknown as AdmissionPolicyStatus;
       assert.throws(() => claimOf(status), /contradicts Enforced/);
     });
   }

@@ -1,5 +1,5 @@
 // Compares what statuses of a policy claimed with what its requests got.
-import { findCondition, POLICY_ENFORCED, type PolicyStatus } from '../../src/resources/index.ts';
+import { findCondition, POLICY_ENFORCED, type AdmissionPolicyStatus } from '../../src/resources/index.ts';
 
 /** What a request gets. */
 export type Effect = 'judged' | 'rejected' | 'admitted';
@@ -24,7 +24,7 @@ export interface Sample {
 }
 
 /** The claim of a status. @throws when its parts contradict each other */
-export function claimOf(status: PolicyStatus | undefined): Claim | undefined {
+export function claimOf(status: AdmissionPolicyStatus | undefined): Claim | undefined {
   const enforced = findCondition(status?.conditions, POLICY_ENFORCED);
   if (status === undefined || enforced === undefined) {
     return undefined;

@@ -10,7 +10,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { type Addresses, PolicyServer, type PolicyServerOptions, type PolicyStatus } from '../../src/server/index.ts';
+import {
+  type Addresses,
+  PolicyServer,
+  type PolicyServerOptions,
+  type ServedPolicyStatus,
+} from '../../src/server/index.ts';
 import { createLog } from '../../src/log/index.ts';
 import { ensureLocalCertificates, type LocalCertificates } from '../../src/control/index.ts';
 
@@ -179,10 +184,10 @@ export class TestServer implements AsyncDisposable {
   }
 
   /** The status of a policy from the operations port. */
-  async status(id: string): Promise<PolicyStatus> {
+  async status(id: string): Promise<ServedPolicyStatus> {
     const answer = await this.get(`/policies/${encodeURIComponent(id)}`);
     assert.equal(answer.status, 200, answer.text);
-    return answer.json as PolicyStatus;
+    return answer.json as ServedPolicyStatus;
   }
 
   /** The status of the policies file from the operations port. */
@@ -206,13 +211,13 @@ export class TestServer implements AsyncDisposable {
   }
 
   /** Waits for a status of a policy, and returns it. */
-  async reaches(id: string, wanted: Partial<PolicyStatus>): Promise<PolicyStatus> {
-    let status: PolicyStatus | undefined;
+  async reaches(id: string, wanted: Partial<ServedPolicyStatus>): Promise<ServedPolicyStatus> {
+    let status: ServedPolicyStatus | undefined;
     await until(
       async () => {
         const answer = await this.get(`/policies/${encodeURIComponent(id)}`);
-        status = answer.status === 200 ? (answer.json as PolicyStatus) : undefined;
-        return Object.entries(wanted).every(([key, value]) => status?.[key as keyof PolicyStatus] === value);
+        status = answer.status === 200 ? (answer.json as ServedPolicyStatus) : undefined;
+        return Object.entries(wanted).every(([key, value]) => status?.[key as keyof ServedPolicyStatus] === value);
       },
       () => `${id} to be ${JSON.stringify(wanted)}, last ${JSON.stringify(status)}`,
     );

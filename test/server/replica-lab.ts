@@ -17,7 +17,7 @@ import {
   revisionName,
 } from '../../src/resources/index.ts';
 import type { PinnedModule, PrevalidationResult } from '../../src/control/index.ts';
-import type { ReplicaOptions } from '../../src/server/index.ts';
+import type { ClusterPoliciesOptions } from '../../src/server/index.ts';
 import { requires, startServer, TestFolder, type TestServer, type TestServerOptions } from './harness.ts';
 
 export const NAMESPACE = 'portcullis';
@@ -130,7 +130,7 @@ export async function startReplica({
 }: LabReplicaOptions): Promise<TestServer> {
   const folder = options.folder ?? (await TestFolder.create());
   const { controlCertFile: certFile, controlKeyFile: keyFile, caFile } = folder.certificates;
-  const replica: ReplicaOptions = {
+  const replica: ClusterPoliciesOptions = {
     cluster,
     namespace: NAMESPACE,
     policyServer: 'default',

@@ -19,7 +19,7 @@ const GZIP_LEVEL = 1;
 const MAX_WARNINGS_BYTES = 4 * 1024;
 
 /** The response to a request. */
-export interface Answer {
+export interface GatewayAnswer {
   readonly status: number;
   /** Objects are written as JSON or YAML, texts and bytes unchanged. */
   readonly body: object | string | Buffer;
@@ -43,7 +43,7 @@ export function setCommonHeaders(response: ServerResponse): void {
 export async function send(
   request: IncomingMessage,
   response: ServerResponse,
-  answer: Answer,
+  answer: GatewayAnswer,
   representation: Representation = PLAIN_JSON,
   hold: (bytes: number) => void = () => {},
 ): Promise<void> {
@@ -81,7 +81,7 @@ function acceptsGzip(request: IncomingMessage): boolean {
 }
 
 /** The response for an error: a Status. */
-export function errorAnswer(error: ApiError): Answer {
+export function errorAnswer(error: ApiError): GatewayAnswer {
   // A webhook's Status may have details with values of any type.
   const retryAfter: unknown = error.details?.retryAfterSeconds;
   return {

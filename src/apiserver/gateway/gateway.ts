@@ -11,7 +11,7 @@ import type { UserInfo } from '../embedded/request/request.ts';
 import { notServed } from '../not-served.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { errorAnswer, send, setCommonHeaders, setWarnings } from './answer.ts';
-import type { Answer } from './answer.ts';
+import type { GatewayAnswer } from './answer.ts';
 import { EventLines } from './event-lines.ts';
 import { EventTurns } from './event-turns.ts';
 import { createGatewayServer, listen } from './gateway-server.ts';
@@ -280,7 +280,7 @@ export class Gateway {
       return;
     }
     const run = async (): Promise<void> => {
-      let answer: Answer;
+      let answer: GatewayAnswer;
       try {
         answer = await answerResource(resourceRequest, verb ?? '');
       } finally {
@@ -337,7 +337,7 @@ export class Gateway {
           );
   }
 
-  #unknownResource({ group, version, resource, subresource }: ResourceTarget): Answer {
+  #unknownResource({ group, version, resource, subresource }: ResourceTarget): GatewayAnswer {
     const definitions = this.#options.cluster.definitions();
     if (group === '' && resource === 'pods' && subresource !== undefined) {
       const message = `this cluster runs no pods: there is no ${subresource.split('/', 1)[0]} of them`;

@@ -4,7 +4,7 @@ import { ApiError, EMBEDDED_BUILD } from '../../cluster/index.ts';
 import { kubernetesVersion } from '../../resources/index.ts';
 import { notServed } from '../not-served.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
-import type { Answer } from './answer.ts';
+import type { GatewayAnswer } from './answer.ts';
 import { aggregatedContentType, aggregatedVersion, DiscoveryDocuments, discoveryPath } from './discovery.ts';
 import { mediaRanges } from './negotiation.ts';
 import { OpenApiDocuments } from '../openapi/openapi.ts';
@@ -43,7 +43,7 @@ export class PathRequests {
    * The response to a GET of a path.
    * @throws ApiError 404 and 405.
    */
-  answer(path: string, query: URLSearchParams, request: IncomingMessage): Answer {
+  answer(path: string, query: URLSearchParams, request: IncomingMessage): GatewayAnswer {
     const answer = this.#find(path, query, request);
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       throw methodNotAllowed();
@@ -51,7 +51,7 @@ export class PathRequests {
     return answer;
   }
 
-  #find(path: string, query: URLSearchParams, request: IncomingMessage): Answer {
+  #find(path: string, query: URLSearchParams, request: IncomingMessage): GatewayAnswer {
     if (path === '/') {
       return { status: 200, body: { paths: this.#paths() } };
     }
@@ -87,7 +87,7 @@ export class PathRequests {
     return [...new Set([...fixed, ...groups, ...roots])].toSorted();
   }
 
-  #health(name: string, isVerbose: boolean): Answer {
+  #health(name: string, isVerbose: boolean): GatewayAnswer {
     const isReady = name === 'livez' || this.#isReady();
     const status = isReady ? 200 : 500;
     const checks = `[+]ping ok\n${isReady ? '[+]' : '[-]'}cluster ${isReady ? 'ok' : 'failed: stopping'}\n`;
@@ -95,7 +95,7 @@ export class PathRequests {
     return { status, body: isVerbose || !isReady ? verbose : 'ok' };
   }
 
-  #openApiV3(path: string, query: URLSearchParams, request: IncomingMessage): Answer {
+  #openApiV3(path: string, query: URLSearchParams, request: IncomingMessage): GatewayAnswer {
     const definitions = this.#definitions();
     if (path === '/openapi/v3') {
       return documentAnswer(this.#openApi.index(definitions), query, request);
@@ -107,7 +107,7 @@ export class PathRequests {
     return documentAnswer(document, query, request);
   }
 
-  #discover(path: string, request: IncomingMessage): Answer {
+  #discover(path: string, request: IncomingMessage): GatewayAnswer {
     const target = discoveryPath(path);
     const documents = this.#documents();
     if (target === 'core' || target === 'groups') {
@@ -164,12 +164,12 @@ function versionInfo(): VersionInfo {
 }
 
 /** The response for an unknown path: plain text, as in API servers. */
-export function pageNotFound(): Answer {
+export function pageNotFound(): GatewayAnswer {
   return { status: 404, body: '404 page not found\n', headers: { 'x-content-type-options': 'nosniff' } };
 }
 
 /** The response with a cacheable document: 304 when the client has it. */
-function documentAnswer(document: OpenApiDocument, query: URLSearchParams, request: IncomingMessage): Answer {
+function documentAnswer(document: OpenApiDocument, query: URLSearchParams, request: IncomingMessage): GatewayAnswer {
   const { text, hash } = document;
   const etag = `"${hash}"`;
   const requestedHash = query.get('hash');

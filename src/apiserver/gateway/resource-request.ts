@@ -8,7 +8,7 @@ import type { JsonObject, JsonValue, KubernetesObject, ObjectKey } from '../../r
 import type { ClusterState } from '../embedded/request/request.ts';
 import { notServed } from '../not-served.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
-import type { Answer } from './answer.ts';
+import type { GatewayAnswer } from './answer.ts';
 import { duplicateFields } from './duplicate-fields.ts';
 import { BodySyntaxError, decode, decodeObject, mediaType, objectFormat, readBody } from './request-body.ts';
 import { deleteOptions, listOptions, selectorsOf, watchOptions, writeOptions } from './request-options.ts';
@@ -66,7 +66,7 @@ export function checkServed(target: ResourceTarget, definition: ResourceDefiniti
 }
 
 /** Responds to all requests except watches. */
-export async function answerResource(call: ResourceRequest, verb: string): Promise<Answer> {
+export async function answerResource(call: ResourceRequest, verb: string): Promise<GatewayAnswer> {
   switch (verb) {
     case 'get':
       return await get(call);
@@ -98,7 +98,7 @@ export function watchResource({
   return cluster.watch(definition, { ...inNamespace(target), ...watchOptions(query), signal });
 }
 
-async function get(call: ResourceRequest): Promise<Answer> {
+async function get(call: ResourceRequest): Promise<GatewayAnswer> {
   const { cluster, definition, target, query, signal } = call;
   const resourceVersion = query.get('resourceVersion') ?? '';
   const object = await cluster.get(definition, keyOfTarget(target), {
@@ -109,13 +109,13 @@ async function get(call: ResourceRequest): Promise<Answer> {
   return answerObject(call, 200, object);
 }
 
-async function list(call: ResourceRequest): Promise<Answer> {
+async function list(call: ResourceRequest): Promise<GatewayAnswer> {
   const { cluster, definition, target, query, signal, view, now } = call;
   const found = await cluster.list(definition, { ...inNamespace(target), ...listOptions(query), signal });
   return { status: 200, body: listView(view, definition, found, now) };
 }
 
-async function create(call: ResourceRequest): Promise<Answer> {
+async function create(call: ResourceRequest): Promise<GatewayAnswer> {
   const { cluster, definition, target } = call;
   const options = writeOptions(call.query, 'CreateOptions', call.request.headers['user-agent']);
   const object = await objectOfBody(call, options.fieldValidation);
@@ -129,7 +129,7 @@ async function create(call: ResourceRequest): Promise<Answer> {
   return answerObject(call, 201, created);
 }
 
-async function update(call: ResourceRequest): Promise<Answer> {
+async function update(call: ResourceRequest): Promise<GatewayAnswer> {
   const { cluster, definition, target } = call;
   const options = writeOptions(call.query, 'UpdateOptions', call.request.headers['user-agent']);
   const object = await objectOfBody(call, options.fieldValidation);
@@ -157,7 +157,7 @@ const PATCH_TYPES: ReadonlyMap<string, Patch['type']> = new Map([
   ['application/apply-patch+yaml', 'apply'],
 ]);
 
-async function patch(call: ResourceRequest): Promise<Answer> {
+async function patch(call: ResourceRequest): Promise<GatewayAnswer> {
   const { cluster, definition, target, request, query, state } = call;
   const type = PATCH_TYPES.get(mediaType(request.headers['content-type']));
   const isStrategicCustom = type === 'strategic' && definition.origin === 'custom';
@@ -227,7 +227,7 @@ function checkAppliedName(body: JsonObject, { name = '' }: ResourceTarget): void
   }
 }
 
-async function remove(call: ResourceRequest): Promise<Answer> {
+async function remove(call: ResourceRequest): Promise<GatewayAnswer> {
   const { cluster, definition, target, signal, state, onWarning } = call;
   const options = deleteOptions(call.query, await optionsOfBody(call));
   const key = keyOfTarget(target);
@@ -247,7 +247,7 @@ async function remove(call: ResourceRequest): Promise<Answer> {
   return { status: 200, body: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details } };
 }
 
-async function removeCollection(call: ResourceRequest): Promise<Answer> {
+async function removeCollection(call: ResourceRequest): Promise<GatewayAnswer> {
   const { cluster, definition, target, query, signal, onWarning } = call;
   const options = deleteOptions(query, await optionsOfBody(call));
   await cluster.deleteCollection(definition, {
@@ -333,7 +333,7 @@ function expectedType(
   return { apiVersion: apiVersionOf(type), kind: type.kind };
 }
 
-function answerObject({ view, now }: ResourceRequest, status: number, object: KubernetesObject): Answer {
+function answerObject({ view, now }: ResourceRequest, status: number, object: KubernetesObject): GatewayAnswer {
   return { status, body: objectView(view, object, now) };
 }
 

@@ -11,7 +11,7 @@ import {
 } from '../../engine/index.ts';
 import {
   type AdmissionResponse,
-  type Answer,
+  type PoolAnswer,
   connectCapabilities,
   EvaluationHost,
   type FindResult,
@@ -167,7 +167,7 @@ export class PolicyRunner implements AsyncDisposable {
 
   /** Evaluates a request by the policy that was loaded last. @throws CliError when its thread ended */
   async evaluate({ body, route }: PolicyRequest): Promise<Evaluated> {
-    const { promise, resolve } = Promise.withResolvers<Answer>();
+    const { promise, resolve } = Promise.withResolvers<PoolAnswer>();
     this.#crash = undefined;
     this.#host.pool.submit(route, this.#policy?.id ?? '', body, Infinity, resolve);
     const { result, observed, monitored = [], evaluationMs } = await promise;

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type AdmissionPolicyObject, ANNOTATIONS, type PolicyStatus } from '../../resources/index.ts';
+import { type AdmissionPolicyObject, ANNOTATIONS, type AdmissionPolicyStatus } from '../../resources/index.ts';
 import { rolloutProgress } from './rollout-progress.ts';
 
-function policy(status: PolicyStatus | undefined, annotations: Record<string, string> = {}): AdmissionPolicyObject {
+function policy(
+  status: AdmissionPolicyStatus | undefined,
+  annotations: Record<string, string> = {},
+): AdmissionPolicyObject {
   return {
     apiVersion: 'policies.kubewarden.io/v1',
     kind: 'ClusterAdmissionPolicy',

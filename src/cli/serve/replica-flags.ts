@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Command, Option } from 'commander';
-import type { ReplicaOptions } from '../../server/index.ts';
+import type { ClusterPoliciesOptions } from '../../server/index.ts';
 import {
   addControlFlags,
   connectionOf,
@@ -63,7 +63,7 @@ export function addReplicaFlags(command: Command): Command {
 }
 
 /** The options of the replica; undefined without `--policy-server`. @throws CliError, ClusterError */
-export async function replicaOptions(flags: ReplicaFlags): Promise<ReplicaOptions | undefined> {
+export async function replicaOptions(flags: ReplicaFlags): Promise<ClusterPoliciesOptions | undefined> {
   const { policyServer, controlAddr: host, controlAdvertise: advertise } = flags;
   if (policyServer === undefined) {
     return undefined;

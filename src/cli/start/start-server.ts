@@ -3,7 +3,12 @@ import { Registry } from 'prom-client';
 import { styled } from '../../values/index.ts';
 import { createLog } from '../../log/index.ts';
 import type { LocalCertificates } from '../../control/index.ts';
-import { type PolicyPhase, PolicyServer, type PolicyServerOptions, type PolicyStatus } from '../../server/index.ts';
+import {
+  type ServedPolicyPhase,
+  PolicyServer,
+  type PolicyServerOptions,
+  type ServedPolicyStatus,
+} from '../../server/index.ts';
 import { onFreePorts } from './free-port.ts';
 import type { StartFlags } from './start-flags.ts';
 import { oneLine, table, terminalWidth } from '../table.ts';
@@ -47,7 +52,7 @@ export function startLog(): ReturnType<typeof createLog> {
   return createLog({ level: 'warn', format: 'text', color: process.stdout.isTTY });
 }
 
-const PHASE_COLORS: Readonly<Record<PolicyPhase, 'green' | 'yellow' | 'red'>> = {
+const PHASE_COLORS: Readonly<Record<ServedPolicyPhase, 'green' | 'yellow' | 'red'>> = {
   Active: 'green',
   Pending: 'yellow',
   Updating: 'yellow',
@@ -56,7 +61,7 @@ const PHASE_COLORS: Readonly<Record<PolicyPhase, 'green' | 'yellow' | 'red'>> = 
 };
 
 /** The policies of a server as a table. */
-export function policyTable(policies: readonly PolicyStatus[]): string {
+export function policyTable(policies: readonly ServedPolicyStatus[]): string {
   return table(
     [
       { header: 'POLICY', cell: ({ id }) => oneLine(id) },
@@ -70,11 +75,11 @@ export function policyTable(policies: readonly PolicyStatus[]): string {
   );
 }
 
-function messageText({ phase, message }: PolicyStatus): string {
+function messageText({ phase, message }: ServedPolicyStatus): string {
   return phase === 'Active' ? '' : oneLine(message, 100);
 }
 
-function moduleNames({ desired, serving }: PolicyStatus): string {
+function moduleNames({ desired, serving }: ServedPolicyStatus): string {
   const references = Object.keys((serving ?? desired)?.modules ?? {});
   return references.map(moduleName).join(', ') || '-';
 }

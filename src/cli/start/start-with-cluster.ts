@@ -20,7 +20,7 @@ import {
 import { controlledCluster } from '../../runtime/index.ts';
 import type { ControlTls, LocalCertificates } from '../../control/index.ts';
 import type { Logger } from '../../log/index.ts';
-import type { ReplicaOptions } from '../../server/index.ts';
+import type { ClusterPoliciesOptions } from '../../server/index.ts';
 import { readObjects } from '../cluster/apply-files.ts';
 import { type AssembledController, assembleController } from '../../controller/index.ts';
 import { readVerification } from '../module/read-verification.ts';
@@ -174,7 +174,7 @@ function replicaOptions({
   certificates,
   modulesUrl: folder,
   tenantCapabilities: granted,
-}: Parts): ReplicaOptions {
+}: Parts): ClusterPoliciesOptions {
   return {
     cluster: local.cluster.as(REPLICA_USER, { fieldManager: 'portcullis-policy-server' }),
     // Policies read with the kubeconfig, as the administrator.

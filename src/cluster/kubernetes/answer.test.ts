@@ -3,9 +3,9 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { ApiError } from '../api-error.ts';
 import { errorOfAnswer, errorOfStatus, jsonOf, warningsOf } from './answer.ts';
-import type { Answer } from './answer.ts';
+import type { ApiAnswer } from './answer.ts';
 
-const answer = (status: number, contentType: string, body: string, headers = {}): Answer => ({
+const answer = (status: number, contentType: string, body: string, headers = {}): ApiAnswer => ({
   status,
   contentType,
   headers,

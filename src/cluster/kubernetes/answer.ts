@@ -10,7 +10,7 @@ import { parseJson } from '../../values/index.ts';
 export const MAX_ANSWER_BYTES = 256 * 1024 ** 2;
 
 /** A complete response. */
-export interface Answer {
+export interface ApiAnswer {
   /** HTTP status. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -96,7 +96,7 @@ export function errorOfStatus(status: Readonly<Record<string, unknown>>, httpSta
  * The error of a response with a status of 400 or more. API servers respond with plain text in some cases (a group that
  * they do not serve); any other body is not from an API server.
  */
-export function errorOfAnswer(answer: Answer, request: string): ApiError | ClusterError {
+export function errorOfAnswer(answer: ApiAnswer, request: string): ApiError | ClusterError {
   if (answer.contentType.startsWith('application/json')) {
     const parsed = tryParse(answer.body);
     if (isJsonObject(parsed) && parsed['kind'] === 'Status') {
@@ -119,7 +119,7 @@ export function errorOfAnswer(answer: Answer, request: string): ApiError | Clust
 }
 
 /** Copies Retry-After from the header to the details, where callers look for it. */
-function withRetryAfter(error: ApiError, { headers }: Answer): ApiError {
+function withRetryAfter(error: ApiError, { headers }: ApiAnswer): ApiError {
   const header = headers['retry-after'];
   const wait = typeof header === 'string' ? retryAfterMs(header, Date.now()) : undefined;
   if (wait === undefined || error.details?.retryAfterSeconds !== undefined) {
@@ -132,7 +132,7 @@ function withRetryAfter(error: ApiError, { headers }: Answer): ApiError {
 }
 
 /** The JSON of a response. */
-export function jsonOf(answer: Answer, request: string): unknown {
+export function jsonOf(answer: ApiAnswer, request: string): unknown {
   if (!answer.contentType.startsWith('application/json')) {
     throw new ClusterError(
       'answer-malformed',

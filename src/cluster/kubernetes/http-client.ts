@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '../api-error.ts';
 import { ClusterError } from '../errors.ts';
 import { errorOfAnswer, MAX_ANSWER_BYTES } from './answer.ts';
-import type { Answer } from './answer.ts';
+import type { ApiAnswer } from './answer.ts';
 import { credentialHeaders } from './connection.ts';
 import type { Connection, Credentials } from './connection.ts';
 import { throttledWaitMs } from './retry-after.ts';
@@ -77,7 +77,7 @@ interface AttemptOptions {
   readonly isFirst: boolean;
 }
 
-type Attempt = { readonly answer: Answer } | { readonly stream: IncomingMessage };
+type Attempt = { readonly answer: ApiAnswer } | { readonly stream: IncomingMessage };
 
 export class HttpClient {
   readonly #connection: Connection;
@@ -97,7 +97,7 @@ export class HttpClient {
    * Sends a request and waits for the complete response.
    * @throws ApiError for a status of 400 or more; ClusterError without a response, or without a valid one.
    */
-  async send(request: HttpRequest): Promise<Answer> {
+  async send(request: HttpRequest): Promise<ApiAnswer> {
     const result = await this.#exchange(request, false);
     if ('answer' in result) {
       return result.answer;
@@ -176,7 +176,7 @@ export class HttpClient {
     }
   }
 
-  #errorOf(answer: Answer, request: HttpRequest): ApiError | ClusterError {
+  #errorOf(answer: ApiAnswer, request: HttpRequest): ApiError | ClusterError {
     const error = errorOfAnswer(answer, `${request.method} ${this.#server.origin}${request.path}`);
     if (!(error instanceof ApiError) || !isUnauthenticated(answer)) {
       return error;
@@ -409,7 +409,7 @@ function responseOf(outgoing: ClientRequest): Promise<IncomingMessage> {
   return promise;
 }
 
-function answerOf(incoming: IncomingMessage, body: Buffer): Answer {
+function answerOf(incoming: IncomingMessage, body: Buffer): ApiAnswer {
   const { statusCode = 0, headers } = incoming;
   return { status: statusCode, headers, contentType: (headers['content-type'] ?? '').toLowerCase(), body };
 }
@@ -418,6 +418,6 @@ function answerOf(incoming: IncomingMessage, body: Buffer): Answer {
 const DENIAL = /^admission webhook "/;
 
 /** Whether the cluster did not accept the credentials. A denial by an admission webhook may have the same status. */
-function isUnauthenticated(answer: Answer): boolean {
+function isUnauthenticated(answer: ApiAnswer): boolean {
   return answer.status === 401 && !DENIAL.test(errorOfAnswer(answer, '').message);
 }

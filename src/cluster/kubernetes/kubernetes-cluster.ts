@@ -15,7 +15,7 @@ import type {
 } from '../cluster.ts';
 import { ClusterError } from '../errors.ts';
 import { jsonOf, warningsOf } from './answer.ts';
-import type { Answer } from './answer.ts';
+import type { ApiAnswer } from './answer.ts';
 import type { Connection } from './connection.ts';
 import { DiscoveryCache } from './discovery.ts';
 import { HttpClient } from './http-client.ts';
@@ -337,7 +337,7 @@ export class KubernetesCluster implements Cluster, Disposable {
   }
 }
 
-function warn(answer: Answer, onWarning: ((text: string) => void) | undefined): void {
+function warn(answer: ApiAnswer, onWarning: ((text: string) => void) | undefined): void {
   if (onWarning !== undefined) {
     warningsOf(answer.headers['warning']).forEach((text) => onWarning(text));
   }

@@ -17,7 +17,7 @@ import type { CompiledPolicyModule } from '../compiled-module.ts';
 import type { LoaderOptions } from '../loading/loader-lane.ts';
 import type { LoadOutcome, LoadRequest } from '../loading/load-request.ts';
 import { CLUSTER_OWNER, memoryBudget } from '../memory-budget.ts';
-import type { Answer } from '../pool/review-job.ts';
+import type { PoolAnswer } from '../pool/review-job.ts';
 import { WorkerPool, type WorkerPoolOptions } from '../pool/worker-pool.ts';
 import type { WatchedChange } from '../watched-objects.ts';
 import { PolicyMemory } from './policy-memory.ts';
@@ -266,7 +266,7 @@ export class EvaluationHost implements AsyncDisposable {
 
   /** Without a verdict, the policy was removed meanwhile, or its thread ended again and again: the log says why. */
   async #judge({ id, definition }: HostedPolicy, object: ExistingObject, timeoutMs: number): Promise<ObjectVerdict> {
-    const { promise, resolve } = Promise.withResolvers<Answer>();
+    const { promise, resolve } = Promise.withResolvers<PoolAnswer>();
     this.pool.judge(id, object, timeoutMs, resolve);
     const { result } = await promise;
     return result.kind === 'judged' ? result.verdict : withoutVerdict(id, definition.mode);

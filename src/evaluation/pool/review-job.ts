@@ -4,7 +4,7 @@ import type { WorkerRoute, ReviewInput, ReviewResult } from '../evaluation-proto
 import type { FailedLookup } from '../watched-objects.ts';
 
 /** The answer to one review. Times in milliseconds. */
-export interface Answer {
+export interface PoolAnswer {
   readonly result: ReviewResult;
   /** One for each evaluation of a policy; equal observations of a worker are one object. */
   readonly observed: readonly ObservedPolicy[];
@@ -34,7 +34,7 @@ export interface ReviewRequest {
   readonly input: ReviewInput;
   /** How long the client waits for the answer. Milliseconds. */
   readonly requestTimeoutMs: number;
-  readonly done: (answer: Answer) => void;
+  readonly done: (answer: PoolAnswer) => void;
 }
 
 /** One review, until it is answered. */
@@ -64,7 +64,7 @@ export class ReviewJob {
   turn = 0;
   /** A worker has not tried the policy that it names. */
   #isUntried = false;
-  readonly #done: (answer: Answer) => void;
+  readonly #done: (answer: PoolAnswer) => void;
 
   constructor({ seq, route, target, owner, input, requestTimeoutMs, done }: ReviewRequest) {
     this.seq = seq;
@@ -99,7 +99,7 @@ export class ReviewJob {
     this.timedOut = [...(this.timedOut ?? []), ...ids];
   }
 
-  answer(answer: Omit<Answer, 'totalMs'>): void {
+  answer(answer: Omit<PoolAnswer, 'totalMs'>): void {
     this.#done({ ...answer, totalMs: performance.now() - this.submittedAt });
   }
 }

@@ -5,7 +5,7 @@ import { type ObjectReference, parsePolicies } from '../../engine/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import type { CompiledPolicyModule } from '../compiled-module.ts';
 import type { TableEntry } from '../evaluation-protocol.ts';
-import type { Answer } from './review-job.ts';
+import type { PoolAnswer } from './review-job.ts';
 import type { FindResult, WatchedChange } from '../watched-objects.ts';
 import { moduleOf, silentCapabilities, tableChange, tableEntry } from '../testing/worker-tables.ts';
 import { type RestartReason, WATCHDOG_INTERVAL_MS, WorkerPool } from './worker-pool.ts';
@@ -77,7 +77,7 @@ interface Response {
   readonly status?: { readonly message: string };
 }
 
-const responseOf = ({ result }: Answer): Response => {
+const responseOf = ({ result }: PoolAnswer): Response => {
   assert.ok(result.kind === 'response', result.kind);
   return JSON.parse(result.response) as Response;
 };
@@ -132,9 +132,14 @@ describe('a bucket in the worker pool', () => {
     await pool.publish(tableChange(entries));
   }
 
-  const admit = (resource: string, requestTimeoutMs = 10_000, namespace = 'shop', bucket = BUCKET): Promise<Answer> =>
+  const admit = (
+    resource: string,
+    requestTimeoutMs = 10_000,
+    namespace = 'shop',
+    bucket = BUCKET,
+  ): Promise<PoolAnswer> =>
     new Promise((resolve) => pool.submit('admit', bucket, bodyOf(resource, namespace), requestTimeoutMs, resolve));
-  const outcomes = ({ observed }: Answer): string[] =>
+  const outcomes = ({ observed }: PoolAnswer): string[] =>
     observed.map(({ observation: { policy, outcome } }) => `${policy.slice('kw.cap.'.length)} ${outcome}`);
 
   it('reports what was observed of each policy, and how long it took', async () => {

@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { type ObjectReference, parsePolicies } from '../../engine/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import type { TableEntry } from '../evaluation-protocol.ts';
-import type { Answer } from './review-job.ts';
+import type { PoolAnswer } from './review-job.ts';
 import { moduleOf, silentCapabilities, tableChange, tableEntry } from '../testing/worker-tables.ts';
 import type { FindResult } from '../watched-objects.ts';
 import { type RestartReason, WorkerPool } from './worker-pool.ts';
@@ -65,14 +65,14 @@ describe('the worker pool', () => {
   });
   after(() => pool.stop());
 
-  function ask(policy: string, request: object = { uid: 'u' }, requestTimeoutMs = 10_000): Promise<Answer> {
+  function ask(policy: string, request: object = { uid: 'u' }, requestTimeoutMs = 10_000): Promise<PoolAnswer> {
     return new Promise((resolve) => pool.submit('validate_raw', policy, raw(request), requestTimeoutMs, resolve));
   }
-  const responseOf = ({ result }: Answer): { uid: string; allowed: boolean; status?: { message: string } } => {
+  const responseOf = ({ result }: PoolAnswer): { uid: string; allowed: boolean; status?: { message: string } } => {
     assert.ok(result.kind === 'response', result.kind);
     return JSON.parse(result.response) as { uid: string; allowed: boolean; status?: { message: string } };
   };
-  const outcomeOf = ({ observed }: Answer): string | undefined => observed[0]?.observation.outcome;
+  const outcomeOf = ({ observed }: PoolAnswer): string | undefined => observed[0]?.observation.outcome;
   const message = (text: string): object => ({ uid: 'u', answer: JSON.stringify({ accepted: false, message: text }) });
 
   it('answers each review once, whatever the order', async () => {
@@ -169,7 +169,7 @@ describe('the worker pool', () => {
           objects: [[{ namespace, name: 'main' }, JSON.stringify({ a })]],
         });
       const review = (namespace: string): Uint8Array => new Uint8Array(Buffer.from(JSON.stringify(podIn(namespace))));
-      const askFor = (namespace: string): Promise<Answer> =>
+      const askFor = (namespace: string): Promise<PoolAnswer> =>
         new Promise((resolve) => pool.submit('validate', 'tenants', review(namespace), 10_000, resolve));
       write('bad', '~');
       // A busy machine may not validate them to the end.
@@ -284,7 +284,7 @@ describe('the worker pool', () => {
 
   it('lets such policies hold all workers but one', async () => {
     const waiting = Array.from({ length: 4 }, () => ask('waits'));
-    const others: Answer[] = [];
+    const others: PoolAnswer[] = [];
     let answeredMeanwhile = 0;
     for (let round = 0; round < 50; round += 1) {
       others.push(await ask('accept'));
@@ -430,7 +430,7 @@ describe('the policies of one namespace', () => {
   });
   after(() => pool.stop());
 
-  const ask = (policy: string): Promise<Answer> =>
+  const ask = (policy: string): Promise<PoolAnswer> =>
     new Promise((resolve) => pool.submit('validate_raw', policy, raw({ uid: 'u' }), 10_000, resolve));
 
   it('never hold more than half of the workers while nobody has tried them, by their own paths as well', async () => {

@@ -20,7 +20,7 @@ import { EndingThreads } from './ending-threads.ts';
 import { HeldTimes } from './held-times.ts';
 import { PublishedTable } from './published-table.ts';
 import { ReviewDispatch } from './review-dispatch.ts';
-import { type Answer, bucketKey, type ObservedPolicy, ReviewJob, type ReviewRequest } from './review-job.ts';
+import { type PoolAnswer, bucketKey, type ObservedPolicy, ReviewJob, type ReviewRequest } from './review-job.ts';
 import { LAST_CALL_MS, SlowLane } from './slow-lane.ts';
 import { UsualTimes } from './usual-times.ts';
 import { type WorkerThreadsOptions, WorkerThreads } from './worker-threads.ts';
@@ -149,13 +149,13 @@ export class WorkerPool {
     target: string,
     body: Uint8Array,
     requestTimeoutMs: number,
-    done: (answer: Answer) => void,
+    done: (answer: PoolAnswer) => void,
   ): void {
     this.#submit({ route, target, input: body, requestTimeoutMs, done });
   }
 
   /** Has a policy judge an object; as {@link submit}. */
-  judge(policy: string, object: ExistingObject, timeoutMs: number, done: (answer: Answer) => void): void {
+  judge(policy: string, object: ExistingObject, timeoutMs: number, done: (answer: PoolAnswer) => void): void {
     this.#submit({ route: 'object', target: policy, input: object, requestTimeoutMs: timeoutMs, done });
   }
 

@@ -4,7 +4,7 @@ import {
   MAX_MONITORED_REQUESTS,
   type MonitoredRequest,
   type MonitoredStatus,
-  type PolicyStatus,
+  type AdmissionPolicyStatus,
 } from '../../resources/index.ts';
 import type { ReplicaCount } from '../replicas/monitored-reports.ts';
 import { monitoredStatus, settledCounts } from './monitored-status.ts';
@@ -111,7 +111,7 @@ describe('what a policy in monitor mode would have rejected', () => {
 
   it('is gone when a revision in protect mode serves, and stays while nothing serves', () => {
     const before = statusAfter(undefined, sceneOf([count('a', FIRST, 3)]));
-    const status = { monitored: before } as PolicyStatus;
+    const status = { monitored: before } as AdmissionPolicyStatus;
     const starting = sceneOf([], { replicas: [replica('a', { 1: 'Loading' })] });
     assert.equal(monitoredStatus(starting, status), before);
     const protecting = view(

@@ -1,5 +1,10 @@
 // What a policy in monitor mode would have rejected: the counts of all replicas together.
-import { MAX_MONITORED_REQUESTS, type MonitoredStatus, type PolicyStatus, timeText } from '../../resources/index.ts';
+import {
+  MAX_MONITORED_REQUESTS,
+  type MonitoredStatus,
+  type AdmissionPolicyStatus,
+  timeText,
+} from '../../resources/index.ts';
 import type { ReplicaCount } from '../replicas/monitored-reports.ts';
 import { answeringRevision } from './revision-choice.ts';
 import type { RevisionFacts, RolloutView } from './rollout-view.ts';
@@ -9,7 +14,10 @@ import type { RevisionFacts, RolloutView } from './rollout-view.ts';
  * records how much of each count it contains, so that a new leader counts nothing twice. The count restarts with each revision;
  * undefined unless a revision serves in monitor mode.
  */
-export function monitoredStatus(view: RolloutView, before: PolicyStatus | undefined): MonitoredStatus | undefined {
+export function monitoredStatus(
+  view: RolloutView,
+  before: AdmissionPolicyStatus | undefined,
+): MonitoredStatus | undefined {
   const serving = answeringRevision(view);
   if (serving === undefined) {
     // The same one may serve again in a moment.

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findCondition, type PolicyStatus, READY, STALLED } from '../../resources/index.ts';
+import { findCondition, type AdmissionPolicyStatus, READY, STALLED } from '../../resources/index.ts';
 import type { TypeCheckReport } from '../type-checks/type-check-report.ts';
 import { newIssues } from './policy-issues.ts';
-import { policyStatus } from './policy-status.ts';
+import { admissionPolicyStatus } from './admission-policy-status.ts';
 import type { RolloutView } from './rollout-view.ts';
 import { NOW, replica, revision, view } from './testing/rollout-scene.ts';
 
@@ -13,16 +13,16 @@ const GOOD: TypeCheckReport = { unserved: [], warnings: [], expressions: 1, kind
 const RULE = { field: 'spec.rules[0].resources[0]', message: 'no resource "pod"' };
 const FIELD = { field: 'spec.settings.validations[0].expression', message: "undefined field 'x'" };
 
-function statusOf(rest: Partial<RolloutView>, before?: PolicyStatus): PolicyStatus {
-  return policyStatus(view([first], both, rest), undefined, before, NOW);
+function statusOf(rest: Partial<RolloutView>, before?: AdmissionPolicyStatus): AdmissionPolicyStatus {
+  return admissionPolicyStatus(view([first], both, rest), undefined, before, NOW);
 }
 
-function readiness({ conditions }: PolicyStatus): string {
+function readiness({ conditions }: AdmissionPolicyStatus): string {
   const { status, reason } = findCondition(conditions, READY) ?? {};
   return `${status} ${reason}${findCondition(conditions, STALLED) === undefined ? '' : ', stalled'}`;
 }
 
-function textsOf({ issues = [] }: PolicyStatus): readonly string[] {
+function textsOf({ issues = [] }: AdmissionPolicyStatus): readonly string[] {
   return issues.map(({ severity, reason, field = '', message }) => `${severity} ${reason} ${field}: ${message}`);
 }
 
@@ -62,7 +62,7 @@ describe('issues of a policy that serves', () => {
   it('include modules that may reject, and annotations that are ignored', () => {
     const warned = revision(1, 'Serving', { warnings: ['it changes objects'] });
     const invalidAnnotations = [{ annotation: 'portcullis.dev/pin', message: 'expected a number' }];
-    const status = policyStatus(view([warned], both, { invalidAnnotations }), undefined, undefined, NOW);
+    const status = admissionPolicyStatus(view([warned], both, { invalidAnnotations }), undefined, undefined, NOW);
     assert.deepEqual(textsOf(status), [
       'Warning MayReject : it may reject requests: it changes objects',
       'Warning InvalidAnnotation metadata.annotations[portcullis.dev/pin]: expected a number',
@@ -93,7 +93,7 @@ describe('issues of a policy that serves', () => {
 
   it('of a policy that is being rolled out do not hide its progress', () => {
     const next = revision(2, 'Validated');
-    const status = policyStatus(
+    const status = admissionPolicyStatus(
       view([first, next], both, { typeCheck: { ...GOOD, unserved: [{ ...RULE, isCertain: true }] } }),
       undefined,
       undefined,

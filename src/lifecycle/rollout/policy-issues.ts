@@ -8,7 +8,7 @@ import {
   MAX_ISSUE_LENGTH,
   MAX_ISSUES,
   type PolicyIssue,
-  type PolicyStatus,
+  type AdmissionPolicyStatus,
   type Readiness,
 } from '../../resources/index.ts';
 import { shortened } from '../../values/index.ts';
@@ -37,7 +37,7 @@ export function policyIssues(
   view: RolloutView,
   revision: RevisionFacts | undefined,
   refused: RefusedReport | undefined,
-  before: PolicyStatus | undefined,
+  before: AdmissionPolicyStatus | undefined,
 ): readonly PolicyIssue[] {
   const { invalidParameters, mayReject, invalidAnnotation } = ISSUE_REASONS;
   const issues = [
@@ -53,7 +53,10 @@ export function policyIssues(
 }
 
 /** Until there is a report on this generation, what was known of it before stays. */
-function typeIssues({ typeCheck, generation }: RolloutView, before: PolicyStatus | undefined): readonly PolicyIssue[] {
+function typeIssues(
+  { typeCheck, generation }: RolloutView,
+  before: AdmissionPolicyStatus | undefined,
+): readonly PolicyIssue[] {
   if (typeCheck === undefined || typeCheck.skipped !== undefined) {
     const known = before?.observedGeneration === generation ? (before.issues ?? []) : [];
     return known.filter(({ reason }) => FROM_TYPE_CHECKS.has(reason));
@@ -115,7 +118,7 @@ export function withIssues(current: RolloutPhase, issues: readonly PolicyIssue[]
 export function checkedReadiness(
   current: RolloutPhase,
   view: RolloutView,
-  before: PolicyStatus | undefined,
+  before: AdmissionPolicyStatus | undefined,
 ): Readiness {
   return current.state === 'ready' && view.isTypeCheckPending && !isTypeChecked(before?.conditions, view.generation)
     ? {
@@ -127,7 +130,10 @@ export function checkedReadiness(
 }
 
 /** Issues that deserve an event; annotations have events of their own. */
-export function newIssues(before: PolicyStatus | undefined, after: PolicyStatus): readonly PolicyIssue[] {
+export function newIssues(
+  before: AdmissionPolicyStatus | undefined,
+  after: AdmissionPolicyStatus,
+): readonly PolicyIssue[] {
   const known = before?.issues ?? [];
   const { invalidAnnotation, invalidParameters } = ISSUE_REASONS;
   return (after.issues ?? []).filter(

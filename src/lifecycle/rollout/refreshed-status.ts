@@ -1,5 +1,5 @@
 // What became of the last refresh of a policy's modules.
-import type { PolicyStatus, RefreshedStatus } from '../../resources/index.ts';
+import type { AdmissionPolicyStatus, RefreshedStatus } from '../../resources/index.ts';
 import { movedModules } from '../../control/index.ts';
 import { cannotServe, handledRefresh } from './revision-choice.ts';
 import type { RevisionFacts, RolloutView } from './rollout-view.ts';
@@ -10,7 +10,7 @@ const MAX_NAMED = 5;
 /** `status.refreshed`: about the newest revision, once its modules are resolved or could not be. */
 export function refreshedStatus(
   { revisions }: Pick<RolloutView, 'revisions'>,
-  before: PolicyStatus | undefined,
+  before: AdmissionPolicyStatus | undefined,
 ): RefreshedStatus | undefined {
   const newest = revisions.at(-1);
   const value = newest && handledRefresh(newest);

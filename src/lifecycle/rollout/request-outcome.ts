@@ -17,19 +17,19 @@ export interface RequestOutcome {
 }
 
 /** What requests get at one place: a verdict of a revision, what a failurePolicy says, or admission without the policy. */
-interface Answer {
+interface RequestAnswer {
   readonly effect: 'judged' | 'rejected' | 'admitted' | 'nothing' | 'unknown';
   readonly text: string;
 }
 
 /** What requests get, and from which replicas; none are named for what API servers do by themselves. */
 interface Source {
-  readonly answer: Answer;
+  readonly answer: RequestAnswer;
   readonly replicas: readonly string[];
 }
 
 const WITHOUT_POLICY = 'requests are admitted without the policy';
-const UNKNOWN: Answer = { effect: 'unknown', text: 'how requests are answered is not known' };
+const UNKNOWN: RequestAnswer = { effect: 'unknown', text: 'how requests are answered is not known' };
 
 /** What requests of a policy get, as far as it is known. */
 export function requestOutcome(view: RolloutView): RequestOutcome {
@@ -89,7 +89,7 @@ function sourcesText(view: RolloutView, sources: readonly Source[]): string {
 }
 
 /** What API servers do when they reach no replica: they apply the failurePolicy of the webhook. */
-function unreached(view: RolloutView): Answer {
+function unreached(view: RolloutView): RequestAnswer {
   const { webhookFailurePolicy } = view;
   if (webhookFailurePolicy === undefined) {
     return UNKNOWN;
@@ -104,11 +104,11 @@ function sourcesOf(view: RolloutView, replica: ReplicaFacts): readonly Source[] 
 }
 
 /** What a replica answers: more than one while its workers switch. */
-function answersOf(view: RolloutView, { state, revisions }: ReplicaFacts): readonly Answer[] {
+function answersOf(view: RolloutView, { state, revisions }: ReplicaFacts): readonly RequestAnswer[] {
   if (state !== 'connected' || revisions.size === 0) {
     return [UNKNOWN];
   }
-  const answers = [...revisions].flatMap(([number, report]): Answer[] => {
+  const answers = [...revisions].flatMap(([number, report]): RequestAnswer[] => {
     const answer = report.answers;
     switch (answer) {
       case 'Verdict':
@@ -153,7 +153,7 @@ function failurePolicyAnswer(
   revision: RevisionFacts | undefined,
   failurePolicy: 'Fail' | 'Ignore' | undefined,
   how: '' | ' with a warning',
-): Answer {
+): RequestAnswer {
   const of = revision === undefined || revision === desiredRevision(view) ? '' : ` of revision ${revision.number}`;
   if (failurePolicy !== 'Ignore') {
     return { effect: 'rejected', text: `requests are rejected (failurePolicy Fail${of})` };

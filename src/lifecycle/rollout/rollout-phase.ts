@@ -1,5 +1,5 @@
 // The phase of a policy, with its reason and message.
-import { ANNOTATIONS, type PolicyStatus, type Readiness } from '../../resources/index.ts';
+import { ANNOTATIONS, type AdmissionPolicyStatus, type Readiness } from '../../resources/index.ts';
 import { REASONS } from './reasons.ts';
 import { requestOutcome } from './request-outcome.ts';
 import {
@@ -26,7 +26,8 @@ const MAX_NUMBERS = 20;
 const MAX_DETAIL_LENGTH = 2_000;
 
 /** The phase of a policy, and whether it is ready, reconciling or stalled. */
-export interface RolloutPhase extends Pick<Required<PolicyStatus>, 'phase' | 'reason' | 'message'>, Readiness {}
+export interface RolloutPhase
+  extends Pick<Required<AdmissionPolicyStatus>, 'phase' | 'reason' | 'message'>, Readiness {}
 
 interface Failure extends Pick<RolloutPhase, 'reason' | 'message'> {
   /** Whether a user must change something. Default: the controller or a replica retries. */

@@ -1,5 +1,5 @@
 // The input and output of the planner. Plain data, so that tests can enumerate situations.
-import type { AdmissionPolicySpec, PolicyStatus, RevisionState } from '../../resources/index.ts';
+import type { AdmissionPolicySpec, AdmissionPolicyStatus, RevisionState } from '../../resources/index.ts';
 import type { RefusedReport, ReplicaAnswers, ReplicaRevisionState, RevisionContent } from '../../control/index.ts';
 import type { TypeCheckReport } from '../type-checks/type-check-report.ts';
 import type { ReplicaCount } from '../replicas/monitored-reports.ts';
@@ -165,7 +165,7 @@ export interface RolloutView {
   /** Annotations of the policy that are ignored. */
   readonly invalidAnnotations: readonly { readonly annotation: string; readonly message: string }[];
   /** The published phase. */
-  readonly phase: PolicyStatus['phase'];
+  readonly phase: AdmissionPolicyStatus['phase'];
 }
 
 /** A step of a plan. After a step that wrote something, the policy is planned again. */

@@ -3,20 +3,20 @@ import {
   type AdmissionPolicyObject,
   findCondition,
   type PolicyServer,
-  type PolicyStatus,
+  type AdmissionPolicyStatus,
   READY,
   setCondition,
   setReadiness,
   setUninstalled,
 } from '../../resources/index.ts';
-import { POLICY_ACTIVE, POLICY_UP_TO_DATE } from './policy-status.ts';
+import { POLICY_ACTIVE, POLICY_UP_TO_DATE } from './admission-policy-status.ts';
 import { REASONS } from './reasons.ts';
 
 const POLICY_MESSAGE = 'Portcullis was uninstalled: requests are admitted without the policy';
 const SERVER_MESSAGE = 'Portcullis was uninstalled: there are no policy servers';
 
 /** The status of a policy that nothing enforces any more; undefined where the controller never wrote one. */
-export function uninstalledPolicyStatus(policy: AdmissionPolicyObject, now: number): PolicyStatus | undefined {
+export function uninstalledPolicyStatus(policy: AdmissionPolicyObject, now: number): AdmissionPolicyStatus | undefined {
   const { status, metadata } = policy;
   if (status?.phase === undefined) {
     return undefined;

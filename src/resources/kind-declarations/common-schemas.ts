@@ -300,4 +300,4 @@ export const POLICY_STATUS = object(
   { default: UNSEEN },
 );
 
-export type PolicyStatus = Infer<typeof POLICY_STATUS>;
+export type AdmissionPolicyStatus = Infer<typeof POLICY_STATUS>;

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { Registry } from 'prom-client';
 import type { Observation } from '../../engine/index.ts';
 import { memoryBudget, PolicyMemory } from '../../evaluation/index.ts';
-import type { PolicyPhase } from '../status/policy-status.ts';
+import type { ServedPolicyPhase } from '../status/served-policy-status.ts';
 import { pageText } from '../../metrics/index.ts';
 import { MAX_DETAILED_SERIES, MAX_EVALUATION_SERIES } from './evaluation-counts.ts';
 import {
@@ -32,7 +32,10 @@ interface Test {
   readonly text: () => Promise<string>;
 }
 
-function create(options: ServerMetricsOptions = {}, phases: readonly (readonly [string, PolicyPhase])[] = []): Test {
+function create(
+  options: ServerMetricsOptions = {},
+  phases: readonly (readonly [string, ServedPolicyPhase])[] = [],
+): Test {
   const registry = new Registry();
   const gauges = {
     waiting: () => 0,

@@ -7,7 +7,7 @@ import type { ConnectionState } from '../../https/index.ts';
 import { BucketHistogram, type HistogramSeries } from './bucket-histogram.ts';
 import type { ChangeResult } from '../policies/policy-registry.ts';
 import type { ObservedPolicy, PolicyMemory, RestartReason, Route } from '../../evaluation/index.ts';
-import type { PolicyPhase } from '../status/policy-status.ts';
+import type { ServedPolicyPhase } from '../status/served-policy-status.ts';
 import { EvaluationCounts } from './evaluation-counts.ts';
 
 /** Buckets for durations of evaluations and reviews, up to the longest webhook timeout. Seconds. */
@@ -29,7 +29,7 @@ export interface ServerGauges {
   readonly held: () => number;
   readonly slowOwners: () => number;
   readonly endingThreads: () => number;
-  readonly phases: () => Iterable<readonly [policy: string, phase: PolicyPhase]>;
+  readonly phases: () => Iterable<readonly [policy: string, phase: ServedPolicyPhase]>;
   readonly memory: () => Pick<PolicyMemory, 'owners' | 'budget'>;
 }
 
@@ -291,13 +291,13 @@ export class ServerMetrics {
 }
 
 /** Policies that are not Active come first, as they are what to look at. With more, `other` counts the rest by phase. */
-function* phaseSamples(phases: Iterable<readonly [policy: string, phase: PolicyPhase]>): Generator<Sample> {
+function* phaseSamples(phases: Iterable<readonly [policy: string, phase: ServedPolicyPhase]>): Generator<Sample> {
   const all = [...phases];
   const [active, others] = [
     all.filter(([, phase]) => phase === 'Active'),
     all.filter(([, phase]) => phase !== 'Active'),
   ];
-  const rest = new Map<PolicyPhase, number>();
+  const rest = new Map<ServedPolicyPhase, number>();
   for (const [index, [policy_name, phase]] of [...others, ...active].entries()) {
     if (index < MAX_PHASE_POLICIES) {
       yield { labels: { policy_name, phase }, value: 1 };

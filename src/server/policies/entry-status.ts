@@ -1,6 +1,6 @@
 // The phase and the status of a policy, as in `GET /policies`.
 import type { PolicyReason } from '../../evaluation/index.ts';
-import type { PolicyPhase, PolicyStatus, PolicyVersion } from '../status/policy-status.ts';
+import type { ServedPolicyPhase, ServedPolicyStatus, ServedPolicyVersion } from '../status/served-policy-status.ts';
 import {
   desiredOf,
   failureText,
@@ -100,12 +100,12 @@ function phaseWithoutWanted(entry: RegistryEntry): PhaseChange {
     : phase('Error', standIn.failure.reason, standIn.failure.message, standIn.nextRetry);
 }
 
-function phase(name: PolicyPhase, reason: PolicyReason, message: string, nextRetry?: Date): PhaseChange {
+function phase(name: ServedPolicyPhase, reason: PolicyReason, message: string, nextRetry?: Date): PhaseChange {
   return { phase: name, reason, message, nextRetry };
 }
 
 /** The status of a policy. */
-export function statusOf(entry: RegistryEntry): PolicyStatus {
+export function statusOf(entry: RegistryEntry): ServedPolicyStatus {
   const serves = servingOf(entry);
   const desired = desiredOf(entry);
   const definition = (desired?.declared ?? serves)?.definition;
@@ -124,7 +124,7 @@ export function statusOf(entry: RegistryEntry): PolicyStatus {
 }
 
 /** Null for an invalid entry of a policies file. */
-function versionOf({ declared, loaded, revision, fetched }: Slot): PolicyVersion | null {
+function versionOf({ declared, loaded, revision, fetched }: Slot): ServedPolicyVersion | null {
   if (loaded !== undefined) {
     return versionOfLoaded(loaded);
   }
@@ -140,7 +140,7 @@ function versionOf({ declared, loaded, revision, fetched }: Slot): PolicyVersion
   };
 }
 
-function versionOfLoaded({ version, revision, settingsHash, digests }: LoadedRevision): PolicyVersion {
+function versionOfLoaded({ version, revision, settingsHash, digests }: LoadedRevision): ServedPolicyVersion {
   return {
     version,
     ...(revision === undefined ? {} : { revision: revision.number }),

@@ -4,7 +4,7 @@ import type { ObjectReference } from '../../engine/index.ts';
 import type { CompiledPolicyModule, FindResult, ReadEntry } from '../../evaluation/index.ts';
 import { FileWatch } from '../../files/index.ts';
 import type { PoliciesView } from '../status/operations-routes.ts';
-import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
+import type { ServedPolicyPhase, ServedPolicyStatus } from '../status/served-policy-status.ts';
 import { FileObjects, type ManifestObjects } from './file-objects.ts';
 import { PolicyRegistry } from './policy-registry.ts';
 import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin } from './policy-source.ts';
@@ -117,11 +117,11 @@ export class FilePolicies implements PolicySource {
     return { source: { path: this.#file, ...this.#source }, policies: this.#registry.statuses() };
   }
 
-  status(id: string): PolicyStatus | undefined {
+  status(id: string): ServedPolicyStatus | undefined {
     return this.#registry.status(id);
   }
 
-  phases(): Iterable<readonly [id: string, phase: PolicyPhase]> {
+  phases(): Iterable<readonly [id: string, phase: ServedPolicyPhase]> {
     return this.#registry.phases();
   }
 

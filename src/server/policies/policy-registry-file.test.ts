@@ -7,7 +7,7 @@ import { FileEntries, readPolicy } from './file-policies.ts';
 import { PolicyRegistry, STAND_IN_MS } from './policy-registry.ts';
 import type { PinnedPolicy } from './serving-record.ts';
 import type { DeclaredPolicy, LoadOutcome, LoadRequest, ReadEntry } from '../../evaluation/index.ts';
-import type { PolicyStatus } from '../status/policy-status.ts';
+import type { ServedPolicyStatus } from '../status/served-policy-status.ts';
 import type { WantedChanges } from './wanted-policy.ts';
 
 /** A policy whose module is named like its version; settings distinguish versions of one module. */
@@ -75,7 +75,7 @@ function setUp(lastGood: readonly PinnedPolicy[] = []): {
   ended: string[];
   /** Returns the oldest load. */
   next: () => Pending;
-  status: (id: string) => PolicyStatus;
+  status: (id: string) => ServedPolicyStatus;
   /** The file is read with these entries. */
   declare: (...entries: ReadEntry[]) => Promise<void>;
 } {

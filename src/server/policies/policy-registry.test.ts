@@ -11,7 +11,7 @@ import type {
   LoadRequest,
   TableChange,
 } from '../../evaluation/index.ts';
-import type { PolicyStatus } from '../status/policy-status.ts';
+import type { ServedPolicyStatus } from '../status/served-policy-status.ts';
 import type { RevisionReport } from '../../control/index.ts';
 import { RevisionView } from '../replica/revision-view.ts';
 import { PolicyRegistry } from './policy-registry.ts';
@@ -72,7 +72,7 @@ interface Scene {
   readonly want: (changes: Readonly<Record<string, WantedPolicy | undefined>>, isFirst?: boolean) => Promise<void>;
   /** Every worker has applied the change. */
   readonly reach: () => Promise<void>;
-  readonly status: (id: string) => PolicyStatus;
+  readonly status: (id: string) => ServedPolicyStatus;
   /** State by revision. */
   readonly reports: () => Record<string, string>;
 }

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { PolicyDefinition } from '../../engine/index.ts';
 import type { CompiledPolicyModule, TableChange } from '../../evaluation/index.ts';
-import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
+import type { ServedPolicyPhase, ServedPolicyStatus } from '../status/served-policy-status.ts';
 import { jitteredBackoff } from './backoff.ts';
 import {
   cancelActivationRetry,
@@ -237,12 +237,12 @@ export class PolicyRegistry {
     return this.#entries.values();
   }
 
-  statuses(): PolicyStatus[] {
+  statuses(): ServedPolicyStatus[] {
     return [...this.#entries.values()].map(statusOf).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   }
 
   /** The status of one policy; undefined when the source does not have it. */
-  status(id: string): PolicyStatus | undefined {
+  status(id: string): ServedPolicyStatus | undefined {
     const entry = this.#entries.get(id);
     return entry === undefined ? undefined : statusOf(entry);
   }
@@ -253,7 +253,7 @@ export class PolicyRegistry {
   }
 
   /** The phase of every policy, for metrics. */
-  *phases(): Iterable<readonly [id: string, phase: PolicyPhase]> {
+  *phases(): Iterable<readonly [id: string, phase: ServedPolicyPhase]> {
     for (const { id, reportedPhase } of this.#entries.values()) {
       yield [id, reportedPhase?.phase ?? 'Pending'];
     }

@@ -13,7 +13,7 @@ import type { Logger } from '../../log/index.ts';
 import type { PoliciesView } from '../status/operations-routes.ts';
 import type { ChangeResult } from './policy-registry.ts';
 import type { PhaseChange } from './registry-entry.ts';
-import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
+import type { ServedPolicyPhase, ServedPolicyStatus } from '../status/served-policy-status.ts';
 import type { ServingRecord } from './serving-record.ts';
 
 /** Whether the policies of buckets are known: `none` without buckets, `unknown` until the source was read. */
@@ -70,9 +70,9 @@ export interface PolicySource {
   find(object: ObjectReference): Promise<FindResult>;
   view(): PoliciesView;
   /** The status of one policy; undefined when it is not declared. */
-  status(id: string): PolicyStatus | undefined;
+  status(id: string): ServedPolicyStatus | undefined;
   /** The phase of every policy, for metrics. */
-  phases(): Iterable<readonly [id: string, phase: PolicyPhase]>;
+  phases(): Iterable<readonly [id: string, phase: ServedPolicyPhase]>;
   /** Modules of serving and staged versions, with which a new loader thread starts. */
   modules(): readonly CompiledPolicyModule[];
   /** Called when a worker could not activate a version that was loaded. */

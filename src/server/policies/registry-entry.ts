@@ -5,7 +5,7 @@ import type { FailurePolicy, PolicyDefinition } from '../../engine/index.ts';
 import type { DeclaredPolicy, PolicyReason } from '../../evaluation/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import type { PinnedModule } from '../../control/index.ts';
-import type { PolicyPhase } from '../status/policy-status.ts';
+import type { ServedPolicyPhase } from '../status/served-policy-status.ts';
 import type { PinnedPolicy, RevisionName } from './serving-record.ts';
 import type { WantedPolicy, WantedRevision } from './wanted-policy.ts';
 
@@ -82,7 +82,7 @@ interface ActivationFailure {
 
 /** The phase of a policy, with its reason. */
 export interface PhaseChange {
-  readonly phase: PolicyPhase;
+  readonly phase: ServedPolicyPhase;
   readonly reason: PolicyReason;
   readonly message: string;
   readonly nextRetry: Date | undefined;

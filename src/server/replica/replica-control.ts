@@ -9,7 +9,7 @@ import { settledWithin } from '../policies/policy-source.ts';
 import { ControlEndpoint } from '../../control/index.ts';
 import type { ControlEndpointOptions } from '../../control/index.ts';
 import { PeerDirectory, type PeersListener } from './peer-directory.ts';
-import type { ReplicaOptions } from './replica-options.ts';
+import type { ClusterPoliciesOptions } from './cluster-policies-options.ts';
 import { ReplicaReporter } from './replica-report.ts';
 import type { ReplicaView } from './replica-view.ts';
 
@@ -17,7 +17,7 @@ import type { ReplicaView } from './replica-view.ts';
 export const PEERS_WAIT_MS = 1_000;
 
 export interface ReplicaControlOptions extends Pick<ControlEndpointOptions, 'prevalidate' | 'readModule'> {
-  readonly replica: ReplicaOptions;
+  readonly replica: ClusterPoliciesOptions;
   readonly view: ReplicaView;
   /** See {@link PeerDirectory.subscribe}. */
   readonly peersChanged: PeersListener;

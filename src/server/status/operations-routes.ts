@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { probeRoutes, type Routes, sendError, sendJson, sendText } from '../../https/index.ts';
 import type { MetricsEndpoint } from '../../metrics/index.ts';
-import type { PolicyStatus } from './policy-status.ts';
+import type { ServedPolicyStatus } from './served-policy-status.ts';
 
 /** Data of the operations port. */
 export interface OperationsView {
@@ -16,7 +16,7 @@ export interface OperationsView {
 export interface PoliciesView {
   /** The policies file, and its error, if any. With an error, its previous content stays in effect. */
   readonly source: { readonly path: string; readonly loadedAt: string | null; readonly error: string | null };
-  readonly policies: readonly PolicyStatus[];
+  readonly policies: readonly ServedPolicyStatus[];
   /** Memory that WebAssembly policies may hold, and what they are accounted for, the largest owners first. */
   readonly memory?: {
     readonly budgetBytes: number;

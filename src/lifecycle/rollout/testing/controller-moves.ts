@@ -1,6 +1,6 @@
 // The moves of controllers: updating a cache, or the first write of a plan.
 import { afterPrevalidation } from '../after-prevalidation.ts';
-import { policyStatus } from '../policy-status.ts';
+import { admissionPolicyStatus } from '../admission-policy-status.ts';
 import { REASONS } from '../reasons.ts';
 import { isFailurePolicyInForce } from '../revision-choice.ts';
 import type { RolloutStep } from '../rollout-view.ts';
@@ -68,7 +68,7 @@ export function act(world: World, index: number, rules: Rules): Move[] {
       return done;
     }
   }
-  const { conditions: _, message: __, ...status } = policyStatus(view, undefined, belief.policy.status, NOW);
+  const { conditions: _, message: __, ...status } = admissionPolicyStatus(view, undefined, belief.policy.status, NOW);
   if (JSON.stringify(status) !== JSON.stringify(belief.policy.status)) {
     const policy = { ...world.policy, status };
     const next = isSame(belief.policy, world.policy)

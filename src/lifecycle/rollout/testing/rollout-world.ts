@@ -1,6 +1,11 @@
 // A model of the rollout of one policy: an API server, controllers and replicas whose caches lag. A world is plain,
 // immutable data; a move returns another world.
-import { DEGRADED_REJECTED, DISARMED, type PolicyStatus, type RevisionState } from '../../../resources/index.ts';
+import {
+  DEGRADED_REJECTED,
+  DISARMED,
+  type AdmissionPolicyStatus,
+  type RevisionState,
+} from '../../../resources/index.ts';
 import type { planRollout } from '../plan-rollout.ts';
 import type { requestOutcome } from '../request-outcome.ts';
 import type { RolloutSettings } from '../rollout-view.ts';
@@ -40,7 +45,7 @@ export interface Policy {
   /** Whether it has the annotation `disarmed`. */
   readonly isDisarmed: boolean;
   /** The published status. */
-  readonly status: PolicyStatus | undefined;
+  readonly status: AdmissionPolicyStatus | undefined;
 }
 
 /**

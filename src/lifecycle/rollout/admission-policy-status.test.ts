@@ -3,13 +3,18 @@ import { describe, it } from 'node:test';
 import {
   findCondition,
   POLICY_ENFORCED,
-  type PolicyStatus,
+  type AdmissionPolicyStatus,
   READY,
   RECONCILING,
   STALLED,
   timeText,
 } from '../../resources/index.ts';
-import { PARAMETERS_VALID, POLICY_ACTIVE, POLICY_UP_TO_DATE, policyStatus } from './policy-status.ts';
+import {
+  PARAMETERS_VALID,
+  POLICY_ACTIVE,
+  POLICY_UP_TO_DATE,
+  admissionPolicyStatus,
+} from './admission-policy-status.ts';
 import { REASONS } from './reasons.ts';
 import { DEFAULT_ROLLOUT_SETTINGS, type RolloutView } from './rollout-view.ts';
 import { MODULES, NOW, replica, revision, spec, view } from './testing/rollout-scene.ts';
@@ -21,12 +26,12 @@ const both = [replica('a', { 1: 'Serving' }), replica('b', { 1: 'Serving' })];
 const IGNORED = { ...DEFAULT_ROLLOUT_SETTINGS, degraded: 'Ignore' } as const;
 const FETCH = { state: 'Failed', reason: 'FetchFailed', message: 'no route', nextRetry: NOW + 5_500 } as const;
 
-function statusOf(scene: RolloutView, before?: PolicyStatus, now = NOW): PolicyStatus {
-  return policyStatus(scene, undefined, before, now);
+function statusOf(scene: RolloutView, before?: AdmissionPolicyStatus, now = NOW): AdmissionPolicyStatus {
+  return admissionPolicyStatus(scene, undefined, before, now);
 }
 
 /** A condition in one line. */
-function conditionText(status: PolicyStatus, type: string): string {
+function conditionText(status: AdmissionPolicyStatus, type: string): string {
   const { status: value, reason, message } = findCondition(status.conditions, type) ?? {};
   return `${value} ${reason}: ${message}`;
 }
@@ -219,7 +224,7 @@ describe('the status of a policy', () => {
   });
 
   it('has the conditions of kstatus: Ready, Reconciling or Stalled', () => {
-    const abnormal = (status: PolicyStatus): string[] =>
+    const abnormal = (status: AdmissionPolicyStatus): string[] =>
       [READY, RECONCILING, STALLED].map((type) => conditionText(status, type).split(':')[0] ?? '');
     const none = 'undefined undefined';
     assert.deepEqual(abnormal(statusOf(view([first], both))), ['True Serving', none, none]);
@@ -252,14 +257,14 @@ describe('the status of a policy', () => {
   it('reports a failed write even before the replicas report to a new leader, and nothing else', () => {
     const before = statusOf(view([first], both));
     const failure = { state: 'reconciling', reason: 'ReconcileFailed', message: 'forbidden' } as const;
-    const next = policyStatus(view([first], undefined, { generation: 2 }), failure, before, NOW);
+    const next = admissionPolicyStatus(view([first], undefined, { generation: 2 }), failure, before, NOW);
     assert.equal(conditionText(next, READY), 'False ReconcileFailed: forbidden');
     assert.deepEqual({ ...next, conditions: [] }, { ...before, conditions: [] });
   });
 
   it('reports a webhook configuration that the API server rejects', () => {
     const refusal = { state: 'reconciling', reason: REASONS.webhookRefused, message: 'rules: Required value' } as const;
-    const status = policyStatus(view([first], both), refusal, undefined, NOW);
+    const status = admissionPolicyStatus(view([first], both), refusal, undefined, NOW);
     assert.deepEqual([status.phase, status.reason, status.policyStatus], ['Degraded', 'WebhookRefused', 'active']);
     assert.match(conditionText(status, POLICY_UP_TO_DATE), /^False WebhookRefused: .*rules: Required value/);
   });

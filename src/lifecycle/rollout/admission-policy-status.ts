@@ -4,7 +4,7 @@ import {
   type Condition,
   isGroupSpec,
   POLICY_ENFORCED,
-  type PolicyStatus,
+  type AdmissionPolicyStatus,
   type Readiness,
   removeCondition,
   setCondition,
@@ -37,12 +37,12 @@ export const PARAMETERS_VALID = 'ParametersValid';
  * @param failure of this reconciliation; undefined after a success
  * @param now milliseconds since 1970
  */
-export function policyStatus(
+export function admissionPolicyStatus(
   view: RolloutView,
   failure: Readiness | undefined,
-  before: PolicyStatus | undefined,
+  before: AdmissionPolicyStatus | undefined,
   now: number,
-): PolicyStatus {
+): AdmissionPolicyStatus {
   const { replicas = [], generation } = view;
   if (view.replicas === undefined && before?.phase !== undefined) {
     return failure === undefined

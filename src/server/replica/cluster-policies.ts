@@ -9,7 +9,7 @@ import type { PoliciesView } from '../status/operations-routes.ts';
 import { type LoadedRevision, type RegistryEntry, servingOf } from '../policies/registry-entry.ts';
 import { PolicyRegistry } from '../policies/policy-registry.ts';
 import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin } from '../policies/policy-source.ts';
-import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
+import type { ServedPolicyPhase, ServedPolicyStatus } from '../status/served-policy-status.ts';
 import { withoutRevision, type PinnedPolicy } from '../policies/serving-record.ts';
 import { isOutage, NamespaceFeed } from './namespace-feed.ts';
 import { LastValidRecord } from './last-valid-record.ts';
@@ -20,7 +20,7 @@ import { ParameterWaits } from './parameter-waits.ts';
 import { ParameterFeed } from './parameter-feed.ts';
 import { ReadableKinds } from './readable-kinds.ts';
 import { ReplicaControl } from './replica-control.ts';
-import type { ReplicaOptions } from './replica-options.ts';
+import type { ClusterPoliciesOptions } from './cluster-policies-options.ts';
 import { CONTROL_NAME, type PrevalidationRequest, type PrevalidationResult } from '../../control/index.ts';
 import { RevisionFeed } from './revision-feed.ts';
 import { RevisionPrevalidator } from './revision-prevalidator.ts';
@@ -34,8 +34,8 @@ import { RevisionView } from './revision-view.ts';
 const DOWN_AFTER_MS = 2_000;
 
 /** A cluster as the source of policies. */
-export class Replica implements PolicySource {
-  readonly #options: ReplicaOptions;
+export class ClusterPolicies implements PolicySource {
+  readonly #options: ClusterPoliciesOptions;
   readonly #host: PolicyHost;
   readonly #registry: PolicyRegistry;
   readonly #view: RevisionView;
@@ -57,7 +57,7 @@ export class Replica implements PolicySource {
   #isLoaded = false;
 
   /** @param cacheDir folder of the module cache */
-  constructor(options: ReplicaOptions, cacheDir: string, host: PolicyHost) {
+  constructor(options: ClusterPoliciesOptions, cacheDir: string, host: PolicyHost) {
     const { cluster, namespace, policyServer, modulesUrl, namespacedPoliciesCapabilities } = options;
     const { policyCluster = cluster } = options;
     const { loader, log } = host;
@@ -257,11 +257,11 @@ export class Replica implements PolicySource {
     };
   }
 
-  status(id: string): PolicyStatus | undefined {
+  status(id: string): ServedPolicyStatus | undefined {
     return this.#registry.status(id);
   }
 
-  phases(): Iterable<readonly [id: string, phase: PolicyPhase]> {
+  phases(): Iterable<readonly [id: string, phase: ServedPolicyPhase]> {
     return this.#registry.phases();
   }
 

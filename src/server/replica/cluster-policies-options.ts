@@ -2,7 +2,7 @@ import type { Cluster } from '../../cluster/index.ts';
 import type { ControlTls } from '../../control/index.ts';
 
 /** Options of a policy server that is a replica of a PolicyServer: it serves the PolicyRevisions of a cluster. */
-export interface ReplicaOptions {
+export interface ClusterPoliciesOptions {
   /** With the rights of a replica, see `REPLICA_RULES` and `REPLICA_CLUSTER_RULES`. */
   readonly cluster: Cluster;
   /** The cluster with the account that context-aware policies read with. Default: `cluster`. */
