@@ -9,7 +9,7 @@ import {
   analysePolicy,
   builtinCatalogue,
   judgePolicy,
-  PolicySet,
+  NetworkPolicySet,
   ProviderSupport,
   readNetworkPolicy,
 } from '../src/engine/network-policy/index.ts';
@@ -44,7 +44,7 @@ try {
   }).length;
   row(`verdicts (${accepted} accepted)`, performance.now() - start);
   start = performance.now();
-  const set = new PolicySet(policies);
+  const set = new NetworkPolicySet(policies);
   const redundant = policies.filter((one) => set.redundancy(one) !== undefined).length;
   row(`what others allow already (${redundant} redundant)`, performance.now() - start);
   start = performance.now();

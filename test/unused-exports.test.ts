@@ -15,6 +15,7 @@ const STATEMENT = /^(?:import|export)\s+(?:type\s+)?(\{[^}]*\}|\* as \w+|\*)\s+f
 const DYNAMIC = /(?:\{([^{}]*)\}\s*=\s*(?:\(\s*)?await\s+)?\bimport\(\s*'(\.[^']+)'/g;
 const VALUE = /^export (?:async )?(?:const|function\*?|class) (\w+)/gm;
 const TYPE = /^export (?:interface|type) (\w+)/gm;
+const DECLARED_TYPE = /^export (?:abstract )?(?:interface|type|class|enum) (\w+)/gm;
 const LISTED = /^export (?:type )?\{([^}]*)\}/gm;
 
 /** The names in braces, as their file exports them: `type X`, `X as Y`. */
@@ -63,6 +64,17 @@ function unusedExports(texts: ReadonlyMap<string, string>): readonly string[] {
   });
 }
 
+/** `NAME: FILES` of each type that several files export. */
+function sharedNames(texts: ReadonlyMap<string, string>): readonly string[] {
+  const declared = new Map<string, string[]>();
+  for (const [file, text] of texts) {
+    for (const [, name = ''] of text.matchAll(DECLARED_TYPE)) {
+      declared.set(name, [...(declared.get(name) ?? []), file]);
+    }
+  }
+  return [...declared].flatMap(([name, found]) => (found.length > 1 ? [`${name}: ${found.join(', ')}`] : []));
+}
+
 describe('exports of the sources', () => {
   const files = globSync('{src,test,bench,tools}/**/*.{ts,mts,mjs}', {
     cwd: root,
@@ -74,6 +86,15 @@ describe('exports of the sources', () => {
   it('are imported by another file, a test at least', () => {
     assert.ok(files.length > 1_000, `expected the sources, found ${files.length} files`);
     assert.deepEqual(unusedExports(texts), []);
+  });
+
+  it('give each type a name of its own, so that a name says which one it is', () => {
+    assert.deepEqual(
+      sharedNames(
+        new Map([...texts].filter(([file]) => file.startsWith('src/') && !/\.test\.ts$|\/testing\//.test(file))),
+      ),
+      [],
+    );
   });
 
   it('are found in whichever way they are exported and imported', () => {

@@ -1,7 +1,7 @@
 // Writes the table of functions in docs/cel.md from the declarations of src/cel. `--check` writes nothing, and fails when the
 // table is stale.
 import { allowedSince, languageReference } from '../src/cel/index.ts';
-import type { FunctionRow } from '../src/cel/index.ts';
+import type { OverloadRow } from '../src/cel/index.ts';
 import { withSection, writeGenerated } from './generated-files.ts';
 
 const BEGIN = '<!-- functions: written by tools/cel-reference.ts -->';
@@ -11,7 +11,7 @@ const PAGE = 'docs/cel.md';
 const code = (text: string): string => `\`${text.replaceAll('|', String.raw`\|`)}\``;
 
 /** Rows of one function: the signatures together, one summary, one example. */
-function tableRow(rows: readonly FunctionRow[]): string {
+function tableRow(rows: readonly OverloadRow[]): string {
   const [{ since, summary, example } = { since: undefined, summary: '', example: undefined }] = rows;
   const signatures = rows.map(({ signature }) => code(signature)).join('<br>');
   const version = since === undefined || since === 0 ? '' : `1.${allowedSince(since)}`;
@@ -19,7 +19,7 @@ function tableRow(rows: readonly FunctionRow[]): string {
   return `| ${signatures} | ${version} | ${summary} | ${shown} |`;
 }
 
-function section(library: string, rows: readonly FunctionRow[]): string {
+function section(library: string, rows: readonly OverloadRow[]): string {
   const functions = Map.groupBy(rows, ({ name, summary }) => `${name} ${summary}`);
   return [
     `### ${library}`,

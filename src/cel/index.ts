@@ -33,10 +33,10 @@ export {
   textInJson,
   typeNameOf,
 } from './evaluate/index.ts';
-export type { Bindings, Evaluation, StructFactory } from './evaluate/index.ts';
+export type { Bindings, CelEvaluation, StructFactory } from './evaluate/index.ts';
 export { AUTHORIZER, AuthorizerValue, MUTATION_LIBRARIES, RESOURCE_CHECK } from './libraries/index.ts';
-export type { AuthorizationAnswer, AuthorizationRequest, AuthorizationUser, Authorizer } from './libraries/index.ts';
-export type { FunctionRow } from './libraries/index.ts';
+export type { AuthorizationAnswer, AuthorizationRequest, AuthorizationUser, CelAuthorizer } from './libraries/index.ts';
+export type { OverloadRow } from './libraries/index.ts';
 export { parseQuantity, Quantity } from './libraries/quantity-value.ts';
 export {
   callsFunction,

@@ -2,7 +2,7 @@ import { estimateCost } from './check/index.ts';
 import type { CheckedExpression, SizeEstimator } from './check/index.ts';
 import { CelError } from './model/errors.ts';
 import { findExpression } from './model/expression-tree.ts';
-import type { Bindings, CompiledExpression, EvaluateOptions, Evaluation } from './evaluate/index.ts';
+import type { Bindings, CompiledExpression, CelEvaluateOptions, CelEvaluation } from './evaluate/index.ts';
 import { Cancellation } from './evaluate/index.ts';
 import type { Range } from './model/library.ts';
 import type { CelType } from './model/type.ts';
@@ -58,7 +58,7 @@ export class Program {
   }
 
   /** Evaluates the expression. Never throws: a failure is returned as the value. */
-  run(bindings: Bindings, options: EvaluateOptions): Evaluation {
+  run(bindings: Bindings, options: CelEvaluateOptions): CelEvaluation {
     return this.#compiled.evaluate(bindings, options);
   }
 
@@ -66,7 +66,7 @@ export class Program {
    * Evaluates the expression.
    * @throws CelError 'evaluation-failed' (with the position as its issue) or 'cost-exceeded'
    */
-  evaluate(bindings: Bindings, options: EvaluateOptions): ProgramResult {
+  evaluate(bindings: Bindings, options: CelEvaluateOptions): ProgramResult {
     const { value, cost } = this.run(bindings, options);
     if (value instanceof Cancellation) {
       throw new CelError(value.code, value.message);

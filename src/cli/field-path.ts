@@ -1,6 +1,6 @@
-import type { FieldPath } from '../engine/index.ts';
+import type { KeyPath } from '../engine/index.ts';
 
 /** The path of a field in the notation of API servers, `spec.rules[0].operations`. */
-export function fieldPathOf(field: string): FieldPath {
+export function fieldPathOf(field: string): KeyPath {
   return (field.match(/[^.[\]]+/g) ?? []).map((key) => (/^\d+$/.test(key) ? Number(key) : key));
 }

@@ -1,5 +1,5 @@
 import { CliError } from './errors.ts';
-import type { FieldFault, FieldPath, JsonObject, JsonValue } from '../engine/index.ts';
+import type { FieldFault, KeyPath, JsonObject, JsonValue } from '../engine/index.ts';
 
 /** An error in a file. */
 export type Fault = Omit<FieldFault, 'code'>;
@@ -14,7 +14,7 @@ const MAX_VALUES = 1_000_000;
 export function plainJson(value: unknown, faults: Fault[]): JsonValue {
   let left = MAX_VALUES;
   const path: (string | number)[] = [];
-  const copy = (member: unknown, key: FieldPath[number]): JsonValue => {
+  const copy = (member: unknown, key: KeyPath[number]): JsonValue => {
     path.push(key);
     const result = walk(member);
     path.pop();

@@ -39,7 +39,7 @@ import {
 import type { ControlTls } from '../control/index.ts';
 import { type ManagedOptions, ManagedServers } from './managed-servers.ts';
 
-export interface ControllerOptions {
+export interface AssemblyOptions {
   /** Its account needs the rights of CONTROLLER_RULES. */
   readonly controlled: ControlledCluster;
   /** Default: this process leads. */
@@ -99,7 +99,7 @@ export interface AssembledController {
 }
 
 /** The controllers of one cluster, which share nothing with those of others in this process. */
-export function assembleController(options: ControllerOptions): AssembledController {
+export function assembleController(options: AssemblyOptions): AssembledController {
   const { controlled, elector, namespace, tls } = options;
   const { cluster, caches, events, registry, metrics, log } = controlled;
   const shared = { ...controlled, namespace };

@@ -22,7 +22,7 @@ import {
   tenantModules,
   type WebhookTarget,
 } from '../lifecycle/index.ts';
-import { POLICY_SERVERS, type PolicyServer } from '../resources/index.ts';
+import { POLICY_SERVERS, type PolicyServerObject } from '../resources/index.ts';
 import { type ControlledCluster, type ObjectCache, type Runnable, withWriteBackoff } from '../runtime/index.ts';
 import type { ControlTls } from '../control/index.ts';
 import type { TlsFiles } from '../https/index.ts';
@@ -80,7 +80,7 @@ export class ManagedServers {
   /** Whether API servers reach the controllers. A controller outside of our Deployment counts as reachable. */
   readonly reached: ServiceReachability;
   readonly #services: ReachableServices;
-  readonly #policyServers: ObjectCache<PolicyServer>;
+  readonly #policyServers: ObjectCache<PolicyServerObject>;
   /** Write the controller's own certificates to files, before other parts start. */
   readonly files: readonly Runnable[];
   readonly #namespace: string;
@@ -166,7 +166,7 @@ export class ManagedServers {
     return server && kubewardenFinalizer(server);
   }
 
-  #ours(policyServer: string): PolicyServer | undefined {
+  #ours(policyServer: string): PolicyServerObject | undefined {
     return this.ownership.isOurs(policyServer) ? this.#policyServers.get({ name: policyServer }) : undefined;
   }
 

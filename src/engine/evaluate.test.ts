@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { EngineError } from './values/errors.ts';
 import { checkSettings, evaluate, readReview } from './evaluate.ts';
 import { FUEL_PER_SECOND } from './evaluator.ts';
-import type { EvaluateOptions, Evaluation } from './evaluate.ts';
+import type { EvaluateOptions, PolicyEvaluationResult } from './evaluate.ts';
 import type { HostPort, PolicyLogEntry } from './capabilities/host-port.ts';
 import type { JsonObject } from './values/json-text.ts';
 import { createFailedPolicy, createPolicy } from './loaded-policy.ts';
@@ -54,7 +54,7 @@ function run(
   policy: LoadedPolicy,
   review: unknown = podReview(),
   { route = 'validate', ...options }: Partial<EvaluateOptions> = {},
-): Evaluation {
+): PolicyEvaluationResult {
   return evaluate(policy, readReview(route, bytes(review)), { route, ...options });
 }
 

@@ -16,7 +16,7 @@ import { allowed } from './verdict/verdict.ts';
 import type { Verdict } from './verdict/verdict.ts';
 
 /** A policy's verdict, and its observation for metrics. */
-export interface Evaluation {
+export interface PolicyEvaluationResult {
   readonly verdict: Verdict;
   readonly observation: Observation;
   readonly monitored: MonitoredVerdict | undefined;
@@ -35,7 +35,7 @@ export function readReview(route: Route, body: Uint8Array): Review {
  * Evaluates a review by one policy. Synchronous; throws only for faults of the engine itself, and UnknownObject for a
  * policy with parameters.
  */
-export function evaluate(policy: LoadedPolicy, review: Review, options: EvaluateOptions): Evaluation {
+export function evaluate(policy: LoadedPolicy, review: Review, options: EvaluateOptions): PolicyEvaluationResult {
   const { target } = review;
   if (policy.podTemplates !== undefined && target !== undefined && writtenWorkload(target) !== undefined) {
     return evaluateTemplate(policy, policy.podTemplates, podTemplateOf(review, target), review, options);
@@ -60,7 +60,7 @@ function evaluateTemplate(
   template: PodTemplate | undefined,
   review: Review,
   options: EvaluateOptions,
-): Evaluation {
+): PolicyEvaluationResult {
   const { route } = options;
   const observed = inTemplate(policy, action);
   if (template === undefined) {

@@ -10,7 +10,7 @@ import type { JsonValue } from './values/json-text.ts';
 import { NO_OBJECTS, UnknownObject } from './review/object-lookup.ts';
 import type { ObjectLookup } from './review/object-lookup.ts';
 import { endsWithNamespace } from './parameters/ending-object.ts';
-import type { EffectiveSettings, ValidationResult } from './parameters/effective-settings.ts';
+import type { EffectiveSettings, SettingsResult } from './parameters/effective-settings.ts';
 import type { ValidationBudget } from './parameters/validation-budget.ts';
 import { unitsOf } from './loaded-policy.ts';
 import type {
@@ -305,7 +305,7 @@ export class Evaluator {
    * all other namespaces.
    * @throws EngineError
    */
-  #validated(unit: EvaluationUnit, namespace: string, settingsJson: string, leftMs: number): ValidationResult {
+  #validated(unit: EvaluationUnit, namespace: string, settingsJson: string, leftMs: number): SettingsResult {
     const limitMs = unit.timeoutSeconds * MS_PER_SECOND * VALIDATION_SHARE;
     const waitMs = this.#validationBudget?.waitMs(unit.id, namespace, limitMs) ?? 0;
     if (waitMs > 0) {

@@ -1,4 +1,4 @@
-import { isNamespacedPolicyId, namespaceOfPolicyId } from '../resources/index.ts';
+import { type ContextAwareResource, isNamespacedPolicyId, namespaceOfPolicyId } from '../resources/index.ts';
 import type { CallContext, CallLimits } from '../wasm/index.ts';
 import type { Review } from './review/admission-review.ts';
 import { checkAccessReview } from './capabilities/access-review.ts';
@@ -8,7 +8,6 @@ import { EngineError } from './values/errors.ts';
 import type { HostCaller, HostPort, InventoryMode, PolicyLog } from './capabilities/host-port.ts';
 import { isJsonObject } from './values/json-text.ts';
 import type { JsonValue } from './values/json-text.ts';
-import type { ContextAwareResource } from './definition/policy-definition.ts';
 import { parseJson } from '../values/index.ts';
 
 /** The only waPC binding of Kubewarden's host. */

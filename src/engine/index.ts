@@ -1,4 +1,4 @@
-export type { Admission } from './buckets/admit.ts';
+export type { BucketResult } from './buckets/admit.ts';
 export type { AdmitOptions } from './buckets/bucket-review.ts';
 export { loadBuckets, loadReviewMatcher } from './buckets/load-buckets.ts';
 export type { Buckets } from './buckets/load-buckets.ts';
@@ -42,11 +42,10 @@ export type { ExportedPolicy, ExportedRequests } from './cel-policy/export-polic
 export { createFailedPolicy, createPolicy } from './loaded-policy.ts';
 export type { LoadedPolicy, PolicyOptions } from './loaded-policy.ts';
 export { describeValue, FieldReader, fieldPathText, faultText } from './values/field-reader.ts';
-export type { FieldFault, FieldPath } from './values/field-reader.ts';
+export type { FieldFault, KeyPath } from './values/field-reader.ts';
 export { parsePolicies } from './definition/policies-file.ts';
 export { definitionHash, settingsHash } from './definition/policy-definition.ts';
 export type {
-  ContextAwareResource,
   FailurePolicy,
   ModuleUse,
   PolicyDefinition,

@@ -1,4 +1,4 @@
-import type { PodTemplatesAction } from '../resources/index.ts';
+import type { ContextAwareResource, PodTemplatesAction } from '../resources/index.ts';
 import { DEFAULT_TIMEOUT_SECONDS } from './definition/limits.ts';
 import type { CapabilityHolder } from './host-capabilities.ts';
 import type { HostPort, PolicyLog } from './capabilities/host-port.ts';
@@ -7,13 +7,7 @@ import type { GroupExpression } from './definition/group-expression.ts';
 import type { ParameterizedSettings } from './parameters/effective-settings.ts';
 import { parameterizedSettings } from './parameters/load-settings.ts';
 import type { ValidationBudget } from './parameters/validation-budget.ts';
-import type {
-  ContextAwareResource,
-  FailurePolicy,
-  ModuleUse,
-  PolicyDefinition,
-  PolicyMode,
-} from './definition/policy-definition.ts';
+import type { FailurePolicy, ModuleUse, PolicyDefinition, PolicyMode } from './definition/policy-definition.ts';
 import type { PolicyGuest } from './guests/index.ts';
 
 /** Options shared by all policies of one thread. */

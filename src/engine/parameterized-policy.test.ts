@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { compileModule } from '../wasm/index.ts';
 import { EngineError } from './values/errors.ts';
 import { checkSettings, evaluate, readReview } from './evaluate.ts';
-import type { Evaluation } from './evaluate.ts';
+import type { PolicyEvaluationResult } from './evaluate.ts';
 import type { JsonObject } from './values/json-text.ts';
 import { Evaluator } from './evaluator.ts';
 import { createGuest } from './guests/index.ts';
@@ -55,7 +55,7 @@ function load(yaml: string): { readonly policy: LoadedPolicy; readonly guest: Sc
   return { policy: createPolicy(policies[0]!, () => scripted, { port, log: () => {} }), guest: scripted };
 }
 
-function run(policy: LoadedPolicy, objects: ObjectLookup | undefined): Evaluation {
+function run(policy: LoadedPolicy, objects: ObjectLookup | undefined): PolicyEvaluationResult {
   const review = readReview('validate', bytes(podReview()));
   return evaluate(policy, review, { route: 'validate', ...(objects && { objects }) });
 }

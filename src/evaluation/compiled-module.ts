@@ -1,5 +1,6 @@
 // A module as it travels from the loader to the evaluation workers.
-import type { ContextAwareResource, PolicyCode } from '../modules/index.ts';
+import type { ContextAwareResource } from '../resources/index.ts';
+import type { PolicyCode } from '../modules/index.ts';
 
 /**
  * A module that was fetched, verified, rewritten and compiled, or a builtin one; can be posted to another thread without

@@ -8,7 +8,7 @@ import type {
   PolicyDefinition,
   ReviewErrorCode,
 } from '../engine/index.ts';
-import type { PolicyMatch, ResourceId } from '../resources/index.ts';
+import type { PolicyMatch, GroupVersionResource } from '../resources/index.ts';
 import type { CapabilityConnection } from './capabilities/capability-connection.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { MemoryBudget } from './memory-budget.ts';
@@ -20,16 +20,16 @@ import type { SentObservation } from './observations.ts';
  * The route of a review, which decides which settings of a policy apply to the answer. `admit`: all policies of a bucket that
  * match are evaluated.
  */
-export type Route = 'validate' | 'audit' | 'validate_raw' | 'admit';
+export type ReviewRoute = 'validate' | 'audit' | 'validate_raw' | 'admit';
 
 /** How a worker evaluates a review: by its route. `object`: the policy judges an object that came by none. */
-export type WorkerRoute = Route | 'object';
+export type WorkerRoute = ReviewRoute | 'object';
 
 /** An object as it exists. */
 export interface ExistingObject {
   readonly object: JsonObject;
   /** Of its kind, in the version of the object. */
-  readonly resource: ResourceId;
+  readonly resource: GroupVersionResource;
   /** The object of its namespace, for selectors and parameters. Default: it is looked up. */
   readonly namespace?: JsonObject;
   /** Who is taken to create it. Default: nobody that policies could know. */

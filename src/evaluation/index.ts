@@ -6,7 +6,7 @@ export type { ClusterSource } from './cluster-objects/cluster-source.ts';
 export { EvaluationHost } from './host/evaluation-host.ts';
 export { PolicyMemory } from './host/policy-memory.ts';
 export { EvaluationError } from './errors.ts';
-export type { ReviewResult, Route, TableChange, TableEntry } from './evaluation-protocol.ts';
+export type { ReviewResult, ReviewRoute, TableChange, TableEntry } from './evaluation-protocol.ts';
 export { CLUSTER_OWNER, memoryBudget } from './memory-budget.ts';
 export type { CompiledPolicyModule } from './compiled-module.ts';
 export type {

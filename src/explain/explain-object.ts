@@ -9,7 +9,7 @@ import {
   POLICIES_GROUP,
   POLICY_KINDS,
   POLICY_SERVERS,
-  type PolicyServer,
+  type PolicyServerObject,
   type ResourceType,
 } from '../resources/index.ts';
 import { explainAdmissionPolicy } from './explain-admission-policy.ts';
@@ -23,7 +23,7 @@ type Reader = Pick<Cluster, 'get' | 'list'>;
 
 const ADMISSION_KINDS: ReadonlySet<string> = new Set(POLICY_KINDS.map(({ kind }) => kind));
 
-export interface ObjectQuestion extends Asked {
+export interface ExplainQuestion extends Asked {
   /** The namespace of Portcullis. */
   readonly productNamespace: string;
 }
@@ -32,14 +32,14 @@ export interface ObjectQuestion extends Asked {
 export function explainerOf({
   group,
   kind,
-}: Kind): ((cluster: Reader, object: KubernetesObject, question: ObjectQuestion) => Promise<Explanation>) | undefined {
+}: Kind): ((cluster: Reader, object: KubernetesObject, question: ExplainQuestion) => Promise<Explanation>) | undefined {
   if (group === POLICIES_GROUP && ADMISSION_KINDS.has(kind)) {
     // Validated by the schema of the kind.
     return (cluster, object, question) => explainPolicy(cluster, object as AdmissionPolicyObject, question);
   }
   if (group === POLICIES_GROUP && kind === POLICY_SERVERS.kind) {
     return (_, object, question) =>
-      Promise.resolve(explainPolicyServer(object as PolicyServer, question.productNamespace, question));
+      Promise.resolve(explainPolicyServer(object as PolicyServerObject, question.productNamespace, question));
   }
   return group === 'networking.k8s.io' && kind === 'NetworkPolicy' ? explainNetwork : undefined;
 }
@@ -47,7 +47,7 @@ export function explainerOf({
 async function explainPolicy(
   cluster: Reader,
   policy: AdmissionPolicyObject,
-  question: ObjectQuestion,
+  question: ExplainQuestion,
 ): Promise<Explanation> {
   const { productNamespace } = question;
   const [server, revisions] = await Promise.all([
@@ -60,7 +60,7 @@ async function explainPolicy(
 async function explainNetwork(
   cluster: Reader,
   policy: KubernetesObject,
-  question: ObjectQuestion,
+  question: ExplainQuestion,
 ): Promise<Explanation> {
   const { namespace = '', name = '' } = policy.metadata;
   return explainNetworkPolicy(

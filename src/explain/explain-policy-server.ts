@@ -1,5 +1,12 @@
 // Why a PolicyServer is not ready.
-import { type Condition, findCondition, type PolicyServer, READY, RECONCILING, STALLED } from '../resources/index.ts';
+import {
+  type Condition,
+  findCondition,
+  type PolicyServerObject,
+  READY,
+  RECONCILING,
+  STALLED,
+} from '../resources/index.ts';
 import { commandNameOf } from './command-name.ts';
 import type { Asked, Explanation, RootCause } from './explanation.ts';
 
@@ -13,7 +20,7 @@ const STEPS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** @param namespace of the pods */
-export function explainPolicyServer(server: PolicyServer, namespace: string, { program }: Asked): Explanation {
+export function explainPolicyServer(server: PolicyServerObject, namespace: string, { program }: Asked): Explanation {
   const { conditions = [], readyReplicas, observedGeneration = 0 } = server.status ?? {};
   const { name = '', generation = 0 } = server.metadata;
   const ready = findCondition(conditions, READY);

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { NetworkPolicyStatus, PolicyServer } from '../resources/index.ts';
+import type { NetworkPolicyStatus, PolicyServerObject } from '../resources/index.ts';
 import { explainNetworkPolicy } from './explain-network-policy.ts';
 import { explainPolicyServer } from './explain-policy-server.ts';
 
 const AT = '2030-01-02T03:04:05Z';
 const ASKED = { program: 'portcullis' };
 
-function server(conditions: readonly object[]): PolicyServer {
+function server(conditions: readonly object[]): PolicyServerObject {
   return {
     apiVersion: 'policies.kubewarden.io/v1',
     kind: 'PolicyServer',
     metadata: { name: 'one', generation: 1 },
     spec: { image: 'x', replicas: 1 },
     status: { observedGeneration: 1, readyReplicas: 1, conditions },
-  } as unknown as PolicyServer;
+  } as unknown as PolicyServerObject;
 }
 
 describe('explainPolicyServer', () => {

@@ -12,7 +12,7 @@ import {
   POLICY_REVISIONS,
   POLICY_SERVERS,
   policyId,
-  type PolicyServer,
+  type PolicyServerObject,
   MANAGED_BY_SELECTOR,
 } from '../resources/index.ts';
 import {
@@ -113,7 +113,7 @@ export class LifecycleControllers implements Runnable {
   readonly #kinds: readonly Kind[];
   readonly #prevalidations: Prevalidations;
   readonly #warnings: AnnotationWarnings;
-  readonly #policyServers: ObjectCache<PolicyServer>;
+  readonly #policyServers: ObjectCache<PolicyServerObject>;
   readonly #webhooks: PolicyWebhooks;
   readonly #typeChecks: TypeCheckReports | undefined;
   readonly #copies: LifecycleOptions['copies'];
@@ -181,7 +181,8 @@ export class LifecycleControllers implements Runnable {
             ],
           }),
           watch(policyServers, {
-            keys: (server: PolicyServer) => byServer.get(server.metadata.name ?? '').map((policy) => keyOf(policy)),
+            keys: (server: PolicyServerObject) =>
+              byServer.get(server.metadata.name ?? '').map((policy) => keyOf(policy)),
             when: [
               ({ before, after }) => before === undefined || after === undefined || settingsChanged(before, after),
             ],
@@ -238,7 +239,7 @@ export class LifecycleControllers implements Runnable {
   }
 
   /** Reports invalid annotations on the PolicyServer, not on each of its policies. */
-  #warnOfAnnotations(before: PolicyServer | undefined, after: PolicyServer | undefined): void {
+  #warnOfAnnotations(before: PolicyServerObject | undefined, after: PolicyServerObject | undefined): void {
     if (after !== undefined) {
       this.#warnings.report(after, parseRolloutAnnotations(after.metadata.annotations).problems);
     } else if (before !== undefined) {
@@ -300,7 +301,7 @@ function policyKey({ name, namespace }: { readonly name: string; readonly namesp
 }
 
 /** Whether annotations for rollouts differ. */
-function settingsChanged(before: PolicyServer, after: PolicyServer): boolean {
+function settingsChanged(before: PolicyServerObject, after: PolicyServerObject): boolean {
   const annotations = [
     ANNOTATIONS.rolloutStrategy,
     ANNOTATIONS.disarmed,

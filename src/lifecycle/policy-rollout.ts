@@ -1,5 +1,5 @@
 // Rolls out one policy: executes the first step of its plan that has something to write, then plans again.
-import type { AdmissionPolicyObject, ObjectKey, PolicyRevision, PolicyServer } from '../resources/index.ts';
+import type { AdmissionPolicyObject, ObjectKey, PolicyRevision, PolicyServerObject } from '../resources/index.ts';
 import { movedModules, type PrevalidationResult } from '../control/index.ts';
 import {
   type ObjectCache,
@@ -50,7 +50,7 @@ const STEP_RESULTS: Readonly<Record<EnforceResult, StepResult>> = {
 
 export interface PolicyRolloutOptions {
   readonly policies: WrittenObjects<AdmissionPolicyObject>;
-  readonly policyServers: ObjectCache<PolicyServer>;
+  readonly policyServers: ObjectCache<PolicyServerObject>;
   readonly revisions: RevisionStore;
   readonly webhooks: PolicyWebhooks;
   readonly replicas: ReplicaDirectory;

@@ -8,7 +8,7 @@ import {
   type PolicyMatch,
   policyMatch,
   type PolicyRevision,
-  type PolicyServer,
+  type PolicyServerObject,
   refreshRequest,
   snapshotOf,
 } from '../resources/index.ts';
@@ -27,7 +27,7 @@ import type { PolicyReference } from './webhooks/enforcement-records.ts';
 import type { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 
 export interface ViewSources {
-  readonly policyServers: { get(key: ObjectKey): PolicyServer | undefined };
+  readonly policyServers: { get(key: ObjectKey): PolicyServerObject | undefined };
   readonly replicas: Pick<ReplicaDirectory, 'replicas' | 'monitored'>;
   readonly webhooks: Pick<PolicyWebhooks, 'isCovered' | 'failurePolicy'>;
   /** Default: policies are not compared with the kinds of the cluster. */

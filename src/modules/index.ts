@@ -20,7 +20,7 @@ export {
   requireSupportedVersion,
   writeMetadata,
 } from './metadata/metadata.ts';
-export type { ContextAwareResource, PolicyMetadata } from './metadata/metadata.ts';
+export type { PolicyMetadata } from './metadata/metadata.ts';
 export { digestOf, isDigest } from './reference/digest.ts';
 export type { Digest } from './reference/digest.ts';
 export { ModuleCopies } from './cache/module-copies.ts';
@@ -58,6 +58,6 @@ export {
 } from './sources/verification-config.ts';
 export type { SignatureRequirement, VerificationConfig } from './sources/verification-config.ts';
 export type { PolicyCode } from './compiling/policy-module.ts';
-export type { PolicyRule } from './metadata/policy-rule.ts';
+export type { MetadataRule } from './metadata/policy-rule.ts';
 export { DEFAULT_SOURCES, parseSources } from './sources/sources.ts';
 export type { SourcesConfig } from './sources/sources.ts';

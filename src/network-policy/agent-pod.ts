@@ -102,14 +102,14 @@ function listOf(value: unknown): readonly unknown[] {
 }
 
 /** Host, last segment of the path, and tag of an image. */
-export interface ImageName {
+export interface AgentImage {
   readonly registry: string;
   readonly name: string;
   /** Undefined for an image by digest only. */
   readonly tag: string | undefined;
 }
 
-export function imageName(image: string): ImageName {
+export function imageName(image: string): AgentImage {
   const [reference = ''] = image.split('@');
   const segments = reference.split('/');
   const last = segments.at(-1) ?? '';

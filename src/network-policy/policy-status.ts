@@ -3,7 +3,7 @@ import {
   analysePolicy,
   type AnalysedPolicy,
   EFFECTS,
-  type Finding,
+  type NetworkPolicyFinding,
   findingsOf,
   judgePolicy,
   MAX_MESSAGE,
@@ -60,7 +60,7 @@ export function networkPolicyStatusFields(
   view: ProviderView,
   previous: StatusFields | undefined,
   now: number,
-  redundancy?: Finding,
+  redundancy?: NetworkPolicyFinding,
 ): StatusFields {
   const generation = policy.metadata.generation ?? 0;
   const analysed = analysePolicy(readNetworkPolicy(isJsonObject(policy) ? policy : {}));
@@ -123,7 +123,7 @@ function warningEntry({ type, message }: ProviderVerdict['warnings'][number]): W
   return { type, message: shortened(message, MAX_MESSAGE) };
 }
 
-function findingEntry({ type, message, paths }: Finding): FindingEntry {
+function findingEntry({ type, message, paths }: NetworkPolicyFinding): FindingEntry {
   return {
     type,
     message: shortened(message, MAX_MESSAGE),

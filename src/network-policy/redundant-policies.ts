@@ -1,10 +1,10 @@
 // Which NetworkPolicies change nothing, because another one of the namespace allows the same.
-import { type Finding, PolicySet, readNetworkPolicy } from '../engine/network-policy/index.ts';
+import { type NetworkPolicyFinding, NetworkPolicySet, readNetworkPolicy } from '../engine/network-policy/index.ts';
 import { compareStrings } from '../go/index.ts';
 import { isJsonObject, keyOf, type KubernetesObject, type ObjectKey } from '../resources/index.ts';
 import type { ObjectCache } from '../runtime/index.ts';
 
-type Findings = ReadonlyMap<string, Finding>;
+type Findings = ReadonlyMap<string, NetworkPolicyFinding>;
 
 /** The findings by namespace. Only they are kept: policies are parsed when their namespace is compared. */
 export class RedundantPolicies {
@@ -16,7 +16,7 @@ export class RedundantPolicies {
   }
 
   /** The finding about a policy, as of the last comparison of its namespace. */
-  find({ namespace = '', name }: ObjectKey): Finding | undefined {
+  find({ namespace = '', name }: ObjectKey): NetworkPolicyFinding | undefined {
     const known = this.#byNamespace.get(namespace) ?? this.#compare(namespace);
     return known.get(name);
   }
@@ -33,7 +33,7 @@ export class RedundantPolicies {
   #compare(namespace: string): Findings {
     const objects = this.#policies.get(namespace).toSorted(byName);
     const policies = objects.map((object) => readNetworkPolicy(isJsonObject(object) ? object : {}));
-    const set = new PolicySet(policies);
+    const set = new NetworkPolicySet(policies);
     const found = policies.flatMap((policy) => {
       const finding = set.redundancy(policy);
       return finding === undefined ? [] : [[policy.name, finding] as const];

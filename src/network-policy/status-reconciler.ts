@@ -1,6 +1,6 @@
 // Keeps the NetworkPolicyStatus of each NetworkPolicy.
 import { type Cluster, unlessGone } from '../cluster/index.ts';
-import type { Finding } from '../engine/network-policy/index.ts';
+import type { NetworkPolicyFinding } from '../engine/network-policy/index.ts';
 import {
   apiVersionOf,
   findCondition,
@@ -35,7 +35,7 @@ export interface StatusReconcilerOptions {
   readonly statuses: Pick<ObjectCache<NetworkPolicyStatus>, 'get' | 'subscribe'>;
   readonly providers: () => ProviderView;
   /** That another policy of the namespace allows the same. */
-  readonly redundancy: (key: ObjectKey) => Finding | undefined;
+  readonly redundancy: (key: ObjectKey) => NetworkPolicyFinding | undefined;
   readonly events: EventSink;
   /** Called for each ignored or overwritten status. */
   readonly onForged: (kind: 'ignored' | 'overwritten') => void;

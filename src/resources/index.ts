@@ -29,7 +29,7 @@ export type {
 export { labelsText, MANAGED_BY, MANAGED_BY_SELECTOR } from './managed-by.ts';
 export { guessedKind } from './guessed-kind.ts';
 export { apiVersionOf, groupResourceOf, groupVersionOf, keyOf, keyText } from './resource-type.ts';
-export type { ObjectKey, ResourceType } from './resource-type.ts';
+export type { GroupVersionKind, GroupVersionResource, ObjectKey, ResourceType } from './resource-type.ts';
 export type { Schema, ValidationRule } from './schema.ts';
 export type { CustomColumn, TableColumn } from './table-column.ts';
 export { FieldSelector, parseFieldSelector } from './field-selector.ts';
@@ -37,7 +37,7 @@ export { parseLabelSelector } from './label-selector-text.ts';
 export { labelErrors, labelSelector, labelSelectorErrors, Selector, SelectorError } from './selectors.ts';
 export type { LabelRequirement, Labels } from './selectors.ts';
 export { isInNamespace, ruleMatches, splitResource, unmetConstraint } from './admission-rules/rule-match.ts';
-export type { ResourceId, RuleRequest } from './admission-rules/rule-match.ts';
+export type { RuleRequest } from './admission-rules/rule-match.ts';
 export { impossibleRules } from './admission-rules/impossible-rules.ts';
 export type { RequestRule } from './admission-rules/impossible-rules.ts';
 export { kindName, matchedKinds, unservedRules } from './admission-rules/served-rules.ts';
@@ -101,6 +101,7 @@ export type {
   MonitoredStatus,
   PolicyIssue,
   AdmissionPolicyStatus,
+  ContextAwareResource,
   RefreshedStatus,
   RevisionSummary,
   CopiesStatus,
@@ -170,7 +171,7 @@ export type { ControllerReplica } from './policies/controller-replica.ts';
 export { MAX_DEVIATIONS, POLICY_SERVER_REPLICAS } from './policies/policy-server-replica.ts';
 export type { PolicyServerReplica } from './policies/policy-server-replica.ts';
 export { POLICY_SERVERS } from './policies/policy-server.ts';
-export type { PolicyServer } from './policies/policy-server.ts';
+export type { PolicyServerObject } from './policies/policy-server.ts';
 export { READY, RECONCILING, setReadiness, setUninstalled, UNINSTALLED, STALLED } from './readiness.ts';
 export type { Readiness } from './readiness.ts';
 export { CERTIFICATE_POLICIES } from './governance/certificate-policy.ts';

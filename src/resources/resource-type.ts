@@ -17,6 +17,12 @@ export interface ResourceType<T extends KubernetesObject = KubernetesObject> {
   readonly _object?: T;
 }
 
+/** A resource in one version, as in AdmissionReviews. */
+export type GroupVersionResource = Pick<ResourceType, 'group' | 'version' | 'resource'>;
+
+/** A kind in one version, as in AdmissionReviews. */
+export type GroupVersionKind = Pick<ResourceType, 'group' | 'version' | 'kind'>;
+
 /** Identifies an object of a type. */
 export interface ObjectKey {
   /** Absent for cluster-scoped objects. */

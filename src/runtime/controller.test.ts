@@ -12,7 +12,7 @@ import { ManualClock, settle } from './testing/manual-clock.ts';
 import { keptLog, silentLog } from './testing/silent-log.ts';
 import { until } from './testing/until.ts';
 import { annotationsChanged, anyOf, generationChanged, watch } from './watch.ts';
-import type { WatchOptions } from './watch.ts';
+import type { WatchMapping } from './watch.ts';
 
 let versions = 0;
 
@@ -375,7 +375,7 @@ describe('Controller', () => {
 });
 
 describe('watch', () => {
-  const followed = (options: WatchOptions<KubernetesObject>, ...events: [string, KubernetesObject][]): string[] => {
+  const followed = (options: WatchMapping<KubernetesObject>, ...events: [string, KubernetesObject][]): string[] => {
     const cache = testCache(object('first'));
     const keys: string[] = [];
     watch(cache, options).connect(

@@ -15,7 +15,7 @@ export interface WatchedCache<T extends KubernetesObject = KubernetesObject> ext
   readonly synced: Promise<void>;
 }
 
-export interface WatchOptions<T extends KubernetesObject> {
+export interface WatchMapping<T extends KubernetesObject> {
   /** Default: {@link ownKey}. */
   readonly keys?: KeyMapper<T>;
   /** All must hold. Default: every change counts. */
@@ -34,7 +34,7 @@ export interface Watch {
  * Maps changes of a cache to keys: of the object before and after the change, so that a former owner is reconciled too.
  * Objects of the first list have {@link LOW_PRIORITY}.
  */
-export function watch<T extends KubernetesObject>(cache: WatchedCache<T>, options: WatchOptions<T> = {}): Watch {
+export function watch<T extends KubernetesObject>(cache: WatchedCache<T>, options: WatchMapping<T> = {}): Watch {
   const keys = options.keys ?? ownKey;
   const when = options.when ?? [];
   return {

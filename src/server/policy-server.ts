@@ -10,7 +10,7 @@ import { admissionHandler } from './admission/admission-endpoint.ts';
 import { createAdmissionServer, hostText, listen, RequestRefused, RoutedServer } from '../https/index.ts';
 import type { AdmissionServer, ClientTimeouts, TlsFiles } from '../https/index.ts';
 import { EvaluationHost } from '../evaluation/index.ts';
-import type { PoolAnswer, ClusterSource, Route, WorkerPool } from '../evaluation/index.ts';
+import type { PoolAnswer, ClusterSource, ReviewRoute, WorkerPool } from '../evaluation/index.ts';
 import { FilePolicies, type PolicyManifests } from './policies/file-policies.ts';
 import type { LogEntry, Logger } from '../log/index.ts';
 import { MetricsEndpoint } from '../metrics/index.ts';
@@ -375,7 +375,7 @@ export class PolicyServer {
     this.#options.onStatusChange?.(policy);
   }
 
-  #reviewed(route: Route, { observed, monitored = [], totalMs }: PoolAnswer, status: number): void {
+  #reviewed(route: ReviewRoute, { observed, monitored = [], totalMs }: PoolAnswer, status: number): void {
     // A removed policy gets no new series.
     const counted = observed.filter(({ observation }) => this.#pool.knows(observation.policy));
     this.#metrics.reviewed(route, counted, totalMs);

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import type { Authorizer } from '../../src/cel/index.ts';
+import type { CelAuthorizer } from '../../src/cel/index.ts';
 import {
   admissionRequest,
   evaluateManifests,
@@ -232,7 +232,7 @@ function requestOf({ object, resource, user, operation: given }: Case): JsonObje
 }
 
 /** Decides like RBAC in this cluster: the admin has all rights, others have none of those that the test checks. */
-const RBAC: Authorizer = {
+const RBAC: CelAuthorizer = {
   authorize: ({ user }) => ({ isAllowed: user.groups?.includes('system:masters') === true, reason: '' }),
 };
 

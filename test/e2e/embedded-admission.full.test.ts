@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import { WebhookAdmission } from '../../src/apiserver/embedded/admission/webhook-admission.ts';
 import { RbacAuthorizer } from '../../src/apiserver/embedded/authorization/rbac-authorizer.ts';
-import type { AdmissionRequest, UserInfo } from '../../src/apiserver/embedded/request/request.ts';
+import type { AdmissionAttributes, UserInfo } from '../../src/apiserver/embedded/request/request.ts';
 import { ListedState } from '../../src/apiserver/embedded/testing/listed-state.ts';
 import { selfSigned } from '../../src/apiserver/embedded/testing/self-signed.ts';
 import { type Behaviour, WebhookRecorder } from '../../src/apiserver/embedded/testing/webhook-recorder.ts';
@@ -275,7 +275,7 @@ describe('answers of webhooks', { skip: skipWithoutCluster(), ...hooks }, () => 
     const definition = servedKind('v1', 'ConfigMap');
     assert.ok(definition !== undefined);
     const warnings: string[] = [];
-    const request: AdmissionRequest = {
+    const request: AdmissionAttributes = {
       user: ADMIN,
       operation: 'CREATE',
       definition,

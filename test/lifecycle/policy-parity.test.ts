@@ -6,8 +6,8 @@ import { admissionReview, type Invocation } from '../../src/apiserver/embedded/a
 import { attributesOf, renamed, type RequestAttributes } from '../../src/apiserver/embedded/admission/attributes.ts';
 import { WebhookConditions } from '../../src/apiserver/embedded/admission/webhook-conditions.ts';
 import { WebhookMatcher } from '../../src/apiserver/embedded/admission/webhook-matcher.ts';
-import { type Webhook, webhooksOf } from '../../src/apiserver/embedded/admission/webhook.ts';
-import type { AdmissionRequest } from '../../src/apiserver/embedded/request/request.ts';
+import { type ConfiguredWebhook, webhooksOf } from '../../src/apiserver/embedded/admission/webhook.ts';
+import type { AdmissionAttributes } from '../../src/apiserver/embedded/request/request.ts';
 import type { ResourceDefinition } from '../../src/apiserver/index.ts';
 import { PRODUCT_NAMESPACE, TestTable } from '../../src/engine/testing/bucket-table.ts';
 import { ConfigurationCoverage } from '../../src/lifecycle/webhooks/configuration-coverage.ts';
@@ -188,7 +188,7 @@ function randomPolicy(choice: Choice, name: string): Parameters<TestTable['add']
   return { name, ...(namespace === undefined ? {} : { namespace }), spec };
 }
 
-function randomRequest(choice: Choice): AdmissionRequest {
+function randomRequest(choice: Choice): AdmissionAttributes {
   const definition = choice.of(DEFINITIONS);
   const operation = choice.of(['CREATE', 'UPDATE', 'DELETE', 'CONNECT'] as const);
   const isNamespace = definition.kind === 'Namespace';
@@ -293,10 +293,10 @@ function isNever({ namespace }: PolicyMatch): (rule: MatchRule) => boolean {
   return ({ scope }) => namespace !== undefined && scope === 'Cluster';
 }
 
-function webhooksIn(configurations: readonly WebhookConfiguration[]): readonly Webhook[] {
+function webhooksIn(configurations: readonly WebhookConfiguration[]): readonly ConfiguredWebhook[] {
   return ['validating', 'mutating'].flatMap((kind) =>
     webhooksOf(
-      kind as Webhook['kind'],
+      kind as ConfiguredWebhook['kind'],
       configurations.filter((one) => one.kind.toLowerCase().startsWith(kind)),
     ),
   );
@@ -311,8 +311,8 @@ class World {
   readonly policies = new Map<string, PolicyMatch>();
   readonly #table: TestTable;
   readonly #matcher = apiServer();
-  readonly #shared: readonly Webhook[];
-  readonly #alone = new Map<string, Webhook>();
+  readonly #shared: readonly ConfiguredWebhook[];
+  readonly #alone = new Map<string, ConfiguredWebhook>();
 
   constructor(choice: Choice) {
     this.#table = new TestTable();

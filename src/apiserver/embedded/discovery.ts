@@ -1,6 +1,6 @@
 import type { ApiResource, Discovery } from '../../cluster/index.ts';
 import { apiVersionOf } from '../../resources/index.ts';
-import type { ResourceRegistry, ServedResource } from './kinds/resource-registry.ts';
+import type { ResourceRegistry, RegisteredResource } from './kinds/resource-registry.ts';
 
 /** Verbs of stored kinds. */
 const STORED_VERBS: readonly string[] = [
@@ -39,7 +39,7 @@ export class EmbeddedDiscovery implements Discovery {
   }
 }
 
-function apiResource({ definition, collection }: ServedResource): ApiResource {
+function apiResource({ definition, collection }: RegisteredResource): ApiResource {
   const { group, version, resource, kind, namespaced, singular, shortNames, categories, hasStatus, scale } = definition;
   return {
     group,

@@ -23,20 +23,20 @@ import { KindRules } from './kinds/kind-rules.ts';
 import type { ClusterContext } from './objects/cluster-context.ts';
 import { ObjectDeleter } from './objects/object-deletion.ts';
 import { BOOKMARK_INTERVAL_MS } from './objects/object-watch.ts';
-import { ObjectWriter } from './objects/object-writes.ts';
+import { ObjectWrites } from './objects/object-writes.ts';
 import type { Authorizer, ClusterState, UserInfo } from './request/request.ts';
-import { ResourceRegistry, ServedResource } from './kinds/resource-registry.ts';
+import { ResourceRegistry, RegisteredResource } from './kinds/resource-registry.ts';
 import { ServiceAddresses } from './service-addresses.ts';
 import { MemoryJournal } from './store/journal.ts';
 import type { Journal } from './store/journal.ts';
-import { ObjectStore } from './store/object-store.ts';
+import { CollectionStore } from './store/collection-store.ts';
 import { SqliteJournal } from './store/sqlite-journal.ts';
 import type { Recovery } from './store/sqlite-journal.ts';
 import { thaw } from './store/thaw.ts';
 import { SubresourceCreator } from './subresource-creator.ts';
 import { UserCluster } from './user-cluster.ts';
 import type { UserClusterParts } from './user-cluster.ts';
-import { WebhookConfigurations } from './webhook-configurations.ts';
+import { WebhookConfigurationBehaviour } from './webhook-configurations.ts';
 
 /** Options of {@link EmbeddedCluster.open}. */
 export interface EmbeddedClusterOptions {
@@ -107,11 +107,11 @@ export class EmbeddedCluster implements AsyncDisposable {
   readonly #closed = new AbortController();
   #definitions: readonly ResourceDefinition[] | undefined;
 
-  private constructor(store: ObjectStore, journal: Journal, options: EmbeddedClusterOptions) {
+  private constructor(store: CollectionStore, journal: Journal, options: EmbeddedClusterOptions) {
     const { now = Date.now, authorization = 'rbac' } = options;
     const registry = new ResourceRegistry(builtinResources(options));
     const custom = new CustomResources(store, registry, now);
-    const webhooks = new WebhookConfigurations();
+    const webhooks = new WebhookConfigurationBehaviour();
     const state = new EmbeddedState(store);
     const rbac = new RbacAuthorizer(state);
     const isOpen = authorization === 'always-allow';
@@ -168,7 +168,7 @@ export class EmbeddedCluster implements AsyncDisposable {
     const deleter = new ObjectDeleter(this.#context);
     this.#parts = {
       context: this.#context,
-      writer: new ObjectWriter(this.#context),
+      writer: new ObjectWrites(this.#context),
       deleter,
       creator: new SubresourceCreator(
         this.#context,
@@ -201,7 +201,7 @@ export class EmbeddedCluster implements AsyncDisposable {
     const { file, historySize, now = Date.now } = options;
     const journal = file === undefined ? new MemoryJournal() : SqliteJournal.open({ ...options, file });
     try {
-      const store = new ObjectStore({ journal, ...(historySize === undefined ? {} : { historySize }) });
+      const store = new CollectionStore({ journal, ...(historySize === undefined ? {} : { historySize }) });
       if (store.revision === 0) {
         store.commit(bootstrapObjects(now()).map((made) => ({ type: 'put', ...made, expected: undefined })));
       }
@@ -259,15 +259,15 @@ export class EmbeddedCluster implements AsyncDisposable {
 
 const ALWAYS_ALLOW: Authorizer = { authorize: () => ({ allowed: true, reason: '' }) };
 
-function builtinResources({ networkPolicyStatus = false }: EmbeddedClusterOptions): readonly ServedResource[] {
+function builtinResources({ networkPolicyStatus = false }: EmbeddedClusterOptions): readonly RegisteredResource[] {
   const kinds = networkPolicyStatus ? withNetworkPolicyStatus(SERVED_KINDS) : SERVED_KINDS;
-  return kinds.map((definition) => new ServedResource(definition, definition.version, new KindRules(definition)));
+  return kinds.map((definition) => new RegisteredResource(definition, definition.version, new KindRules(definition)));
 }
 
 const NETWORK_POLICIES = 'networkpolicies.networking.k8s.io';
 
 /** Removes the statuses that were stored while the kind had one. */
-function removeStatuses(store: ObjectStore, collection: string): void {
+function removeStatuses(store: CollectionStore, collection: string): void {
   const stored = [...store.collection(collection).list()].filter(({ status }) => status !== undefined);
   if (stored.length > 0) {
     store.commit(

@@ -1,15 +1,15 @@
 import { groupResourceOf } from '../../resources/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
 import type { ClusterState } from './request/request.ts';
-import type { ObjectStore } from './store/object-store.ts';
+import type { CollectionStore } from './store/collection-store.ts';
 
 type GroupResource = { readonly group: string; readonly resource: string };
 
 /** Reads of the store for authorization and admission. */
 export class EmbeddedState implements ClusterState {
-  readonly #store: ObjectStore;
+  readonly #store: CollectionStore;
 
-  constructor(store: ObjectStore) {
+  constructor(store: CollectionStore) {
     this.#store = store;
   }
 

@@ -1,13 +1,13 @@
 import type { OpenApiSource, OpenApiText } from '../../cluster/index.ts';
 import { groupVersionOf } from '../../resources/index.ts';
 import { OpenApiDocuments } from '../openapi/openapi.ts';
-import type { ResourceRegistry, ServedResource } from './kinds/resource-registry.ts';
+import type { ResourceRegistry, RegisteredResource } from './kinds/resource-registry.ts';
 
 /** OpenAPI documents of an embedded cluster. */
 export class EmbeddedOpenApi implements OpenApiSource {
   readonly #registry: ResourceRegistry;
   readonly #documents = new OpenApiDocuments();
-  #served: readonly ServedResource[] | undefined;
+  #served: readonly RegisteredResource[] | undefined;
   #revision = 0;
 
   constructor(registry: ResourceRegistry) {

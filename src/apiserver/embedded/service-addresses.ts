@@ -5,7 +5,7 @@ import { ApiError } from '../../cluster/index.ts';
 import { invalid, isJsonObject } from '../../resources/index.ts';
 import type { FieldError, JsonObject, KubernetesObject } from '../../resources/index.ts';
 import type { KindBehaviour, KindWrite } from './kinds/kind-behaviour.ts';
-import type { ObjectStore } from './store/object-store.ts';
+import type { CollectionStore } from './store/collection-store.ts';
 
 /** The start of addresses in 10.96.0.0/16, the first part of kubeadm's default range. */
 const PREFIX = '10.96';
@@ -28,7 +28,7 @@ export class ServiceAddresses implements KindBehaviour {
   #nextAddress = 2;
   #nextNodePort = FIRST_NODE_PORT;
 
-  constructor(store: ObjectStore) {
+  constructor(store: CollectionStore) {
     for (const service of store.collection(SERVICES).list()) {
       this.#allocate(service);
     }

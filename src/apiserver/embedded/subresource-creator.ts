@@ -10,7 +10,7 @@ import { authorize, servedResource } from './objects/cluster-context.ts';
 import type { Caller, ClusterContext } from './objects/cluster-context.ts';
 import type { ObjectDeleter } from './objects/object-deletion.ts';
 import { receivedObject } from './kinds/received-object.ts';
-import type { AdmissionRequest } from './request/request.ts';
+import type { AdmissionAttributes } from './request/request.ts';
 import { admissionOptions, onWarningOf } from './objects/write.ts';
 
 /** The kinds of objects that are posted to subresources. */
@@ -78,7 +78,7 @@ export class SubresourceCreator {
     options: WriteOptions & SubresourceOptions,
   ): Promise<KubernetesObject> {
     const { namespace, name = '' } = textsOf(object.metadata);
-    const request: AdmissionRequest = {
+    const request: AdmissionAttributes = {
       user: caller.user,
       operation: 'CREATE',
       definition,

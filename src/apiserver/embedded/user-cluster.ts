@@ -21,13 +21,13 @@ import type { ObjectDeleter } from './objects/object-deletion.ts';
 import { listObjects, readObject } from './objects/object-reads.ts';
 import { watchObjects } from './objects/object-watch.ts';
 import type { WatchLifetime } from './objects/object-watch.ts';
-import type { ObjectWriter } from './objects/object-writes.ts';
+import type { ObjectWrites } from './objects/object-writes.ts';
 import type { SubresourceCreator } from './subresource-creator.ts';
 
 /** The parts that the views of all users share. */
 export interface UserClusterParts {
   readonly context: ClusterContext;
-  readonly writer: ObjectWriter;
+  readonly writer: ObjectWrites;
   readonly deleter: ObjectDeleter;
   readonly creator: SubresourceCreator;
   readonly lifetime: WatchLifetime;

@@ -10,7 +10,7 @@ import type { KindBehaviour, KindWrite } from './kinds/kind-behaviour.ts';
 const GROUP = 'admissionregistration.k8s.io';
 
 /** The behaviour of ValidatingWebhookConfiguration and MutatingWebhookConfiguration. */
-export class WebhookConfigurations implements KindBehaviour {
+export class WebhookConfigurationBehaviour implements KindBehaviour {
   /** Created with the first match condition. */
   #environment: Environment | undefined;
 

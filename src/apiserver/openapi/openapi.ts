@@ -2,7 +2,7 @@
 // reads them for `explain`, for strategic merge patches, and to find out whether field validation and dry run are supported.
 import { createHash } from 'node:crypto';
 import { apiVersionOf, componentNameOf, isJsonObject, kubernetesOpenApi, own } from '../../resources/index.ts';
-import type { OpenApiSchema } from '../../resources/index.ts';
+import type { GroupVersionKind, OpenApiSchema } from '../../resources/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { subresourcesOf, verbsOf } from '../subresources.ts';
 import { parseJson } from '../../values/index.ts';
@@ -158,12 +158,6 @@ function addStatus(components: Map<string, OpenApiSchema>, definition: ResourceD
   if (status !== undefined) {
     components.set(name, { ...published, properties: { ...properties, status: status as OpenApiSchema } });
   }
-}
-
-interface GroupVersionKind {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
 }
 
 function typesOf(schema: OpenApiSchema): readonly GroupVersionKind[] {

@@ -14,14 +14,14 @@ export class CostCounter {
   }
 }
 
-export interface EvaluateOptions {
+export interface CelEvaluateOptions {
   /** Cost limit of this evaluation. */
   readonly budget: number;
   /** Adds this evaluation's cost to a shared budget. */
   readonly counter?: CostCounter | undefined;
 }
 
-export interface Evaluation {
+export interface CelEvaluation {
   /** The value, a failure of the expression, or a cancellation. */
   readonly value: CelResult | Cancellation;
   /** Cost as API servers count it. */
@@ -47,7 +47,7 @@ export class CompiledExpression {
   }
 
   /** Evaluates the expression. Never throws. */
-  evaluate(bindings: Bindings, options: EvaluateOptions): Evaluation {
+  evaluate(bindings: Bindings, options: CelEvaluateOptions): CelEvaluation {
     // Removed while in use, so that a nested evaluation creates its own frame.
     const frame = this.#frame ?? new Frame(this.#slotCount);
     this.#frame = undefined;

@@ -6,9 +6,9 @@ import { DYN, INT, STRING, struct } from '../model/type.ts';
 import { CelObject, EvaluationFailure } from '../model/value.ts';
 import type { CelResult, CelValue } from '../model/value.ts';
 import { Cancellation, CelStruct, CostCounter, LazyStruct, MAX_WORK, printValue } from './index.ts';
-import type { Bindings, EvaluateOptions, Evaluation } from './index.ts';
+import type { Bindings, CelEvaluateOptions, CelEvaluation } from './index.ts';
 
-const BUDGET: EvaluateOptions = { budget: 1_000_000 };
+const BUDGET: CelEvaluateOptions = { budget: 1_000_000 };
 
 /** `Point{…}`, a struct type for tests. */
 class Point extends CelStruct {
@@ -42,11 +42,11 @@ const environment = createEnvironment({
   },
 });
 
-function evaluate(text: string, bindings: Bindings = {}, options = BUDGET): Evaluation {
+function evaluate(text: string, bindings: Bindings = {}, options = BUDGET): CelEvaluation {
   return environment.compile(text).run(bindings, options);
 }
 
-function messageOf({ value }: Evaluation): string {
+function messageOf({ value }: CelEvaluation): string {
   assert.ok(value instanceof EvaluationFailure || value instanceof Cancellation);
   return value.message;
 }

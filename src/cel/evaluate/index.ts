@@ -1,7 +1,7 @@
 export { sizeOf } from './size.ts';
 export { compareValues, isOrdered, NO_SUCH_OVERLOAD } from './order.ts';
 export { compilePattern } from './pattern.ts';
-export type { Pattern } from './pattern.ts';
+export type { CelPattern } from './pattern.ts';
 export { toDurationValue, toText, toTimestampValue } from './conversion.ts';
 export { equalValues } from './equality.ts';
 
@@ -22,7 +22,7 @@ export { CelTypeValue } from './type-value.ts';
 export { compileExpression } from './compile.ts';
 export type { CompileInput } from './compile-input.ts';
 export { CompiledExpression, CostCounter } from './compiled-expression.ts';
-export type { Bindings, EvaluateOptions, Evaluation } from './compiled-expression.ts';
+export type { Bindings, CelEvaluateOptions, CelEvaluation } from './compiled-expression.ts';
 export { Cancellation, MAX_WORK } from './frame.ts';
 export { LazyStruct } from './lazy-struct.ts';
 export { nameOfType } from './runtime-type.ts';

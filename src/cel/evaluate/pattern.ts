@@ -4,7 +4,7 @@ import { EvaluationFailure } from '../model/value.ts';
 import { errorText, KeptEntries } from '../../values/index.ts';
 
 /** A compiled RE2 regular expression. Matching takes linear time in the text. */
-export interface Pattern {
+export interface CelPattern {
   /** For finding and replacing. */
   readonly re2: RE2JS;
   /** Number of program instructions: the maximum number of steps of a match per character. */
@@ -20,10 +20,10 @@ const TRAILING_BACKSLASH = /trailing backslash at end of expression$/;
  * The patterns that were compiled last, by source, up to {@link MAX_PATTERN_SIZE} instructions in all: a literal is compiled when it
  * is checked and again when its program is made, and patterns of parameters for each request.
  */
-const recent = new KeptEntries<string, Pattern>({ maxSize: MAX_PATTERN_SIZE, sizeOf: ({ size }) => size });
+const recent = new KeptEntries<string, CelPattern>({ maxSize: MAX_PATTERN_SIZE, sizeOf: ({ size }) => size });
 
 /** Compiles a regular expression; a failure with the message of API servers if it is invalid. */
-export function compilePattern(source: string): Pattern | EvaluationFailure {
+export function compilePattern(source: string): CelPattern | EvaluationFailure {
   const known = recent.get(source);
   if (known !== undefined) {
     return known;

@@ -12,13 +12,13 @@ export interface AuthorizationUser {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** The argument of {@link Authorizer.authorize}, as in a SubjectAccessReview. */
+/** The argument of {@link CelAuthorizer.authorize}, as in a SubjectAccessReview. */
 export type AuthorizationRequest =
   | { readonly kind: 'path'; readonly user: AuthorizationUser; readonly verb: string; readonly path: string }
-  | ResourceRequest;
+  | ResourceAccess;
 
 /** A check of a resource; properties that were not set are empty strings. */
-export interface ResourceRequest {
+export interface ResourceAccess {
   readonly kind: 'resource';
   readonly user: AuthorizationUser;
   readonly verb: string;
@@ -32,7 +32,7 @@ export interface ResourceRequest {
   readonly labelSelector: string;
 }
 
-/** The result of {@link Authorizer.authorize}. Access is allowed only if `isAllowed` is true, with or without `error`. */
+/** The result of {@link CelAuthorizer.authorize}. Access is allowed only if `isAllowed` is true, with or without `error`. */
 export interface AuthorizationAnswer {
   readonly isAllowed: boolean;
   readonly reason: string;
@@ -44,7 +44,7 @@ export interface AuthorizationAnswer {
  * error. A returned failure ends the evaluation. The host returns one for requests that it does not authorize, because an
  * expression could mistake an error for "not allowed".
  */
-export interface Authorizer {
+export interface CelAuthorizer {
   authorize(request: AuthorizationRequest): AuthorizationAnswer | EvaluationFailure;
 }
 
@@ -63,9 +63,9 @@ abstract class AuthorizationValue extends LibraryValue {
 export class AuthorizerValue extends AuthorizationValue {
   readonly typeName = 'kubernetes.authorization.Authorizer';
   readonly #user: AuthorizationUser;
-  readonly #authorizer: Authorizer;
+  readonly #authorizer: CelAuthorizer;
 
-  constructor(user: AuthorizationUser, authorizer: Authorizer) {
+  constructor(user: AuthorizationUser, authorizer: CelAuthorizer) {
     super();
     this.#user = user;
     this.#authorizer = authorizer;
@@ -94,16 +94,16 @@ export class AuthorizerValue extends AuthorizationValue {
   }
 
   /** The value of `authorizer.requestResource`: a check of the request's resource. */
-  requestResource(resource: Pick<ResourceRequest, 'group' | 'resource' | 'subresource' | 'namespace' | 'name'>) {
+  requestResource(resource: Pick<ResourceAccess, 'group' | 'resource' | 'subresource' | 'namespace' | 'name'>) {
     return new ResourceCheck(this, { ...EMPTY_CHECK, ...resource });
   }
 
-  check(check: Check): Decision | EvaluationFailure {
+  check(check: Check): AuthorizationDecision | EvaluationFailure {
     try {
       const answer = this.#authorizer.authorize({ ...check, user: this.#user });
-      return answer instanceof EvaluationFailure ? answer : new Decision(answer);
+      return answer instanceof EvaluationFailure ? answer : new AuthorizationDecision(answer);
     } catch (error) {
-      return new Decision({
+      return new AuthorizationDecision({
         isAllowed: false,
         reason: '',
         error: errorText(error),
@@ -130,7 +130,7 @@ export class PathCheck extends AuthorizationValue {
     this.#path = path;
   }
 
-  check(verb: string): Decision | EvaluationFailure {
+  check(verb: string): AuthorizationDecision | EvaluationFailure {
     return this.#authorizer.check({ kind: 'path', verb, path: this.#path });
   }
 }
@@ -154,7 +154,7 @@ export class GroupCheck extends AuthorizationValue {
   }
 }
 
-type CheckedResource = Omit<ResourceRequest, 'kind' | 'user' | 'verb'>;
+type CheckedResource = Omit<ResourceAccess, 'kind' | 'user' | 'verb'>;
 
 const EMPTY_CHECK: CheckedResource = {
   group: '',
@@ -182,13 +182,13 @@ export class ResourceCheck extends AuthorizationValue {
     return new ResourceCheck(this.#authorizer, { ...this.#resource, [property]: value });
   }
 
-  check(verb: string): Decision | EvaluationFailure {
+  check(verb: string): AuthorizationDecision | EvaluationFailure {
     return this.#authorizer.check({ kind: 'resource', verb, ...this.#resource });
   }
 }
 
 /** `….check(verb)`. */
-export class Decision extends AuthorizationValue {
+export class AuthorizationDecision extends AuthorizationValue {
   readonly typeName = 'kubernetes.authorization.Decision';
   readonly answer: AuthorizationAnswer;
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { EvaluationFailure } from '../model/value.ts';
-import { AuthorizerValue, Decision, PathCheck, ResourceCheck } from './authorizer-values.ts';
+import { AuthorizerValue, AuthorizationDecision, PathCheck, ResourceCheck } from './authorizer-values.ts';
 import type { AuthorizationRequest, GroupCheck } from './authorizer-values.ts';
 
 function recorded(): { requests: AuthorizationRequest[]; authorizer: AuthorizerValue } {
@@ -24,8 +24,8 @@ function resource(group: GroupCheck, name: string): ResourceCheck {
   return check;
 }
 
-function decided(decision: Decision | EvaluationFailure): Decision {
-  assert.ok(decision instanceof Decision);
+function decided(decision: AuthorizationDecision | EvaluationFailure): AuthorizationDecision {
+  assert.ok(decision instanceof AuthorizationDecision);
   return decision;
 }
 

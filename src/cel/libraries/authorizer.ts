@@ -5,7 +5,7 @@ import type { CelResult } from '../model/value.ts';
 import type {
   AuthorizationAnswer,
   AuthorizerValue,
-  Decision,
+  AuthorizationDecision,
   GroupCheck,
   PathCheck,
   ResourceCheck,
@@ -52,7 +52,7 @@ function decisionFunction(
     name,
     summary,
     [`${PODS}.check('list').${name}()`, result],
-    [member(`decision_${name}`, [DECISION], type, (decision: Decision) => get(decision.answer), NOMINAL)],
+    [member(`decision_${name}`, [DECISION], type, (decision: AuthorizationDecision) => get(decision.answer), NOMINAL)],
   );
 }
 

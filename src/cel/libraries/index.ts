@@ -20,11 +20,11 @@ export {
   type AuthorizationAnswer,
   type AuthorizationRequest,
   type AuthorizationUser,
-  type Authorizer,
+  type CelAuthorizer,
 } from './authorizer-values.ts';
 export { AUTHORIZER, RESOURCE_CHECK } from './authorizer.ts';
 export { checkFormat } from './format-check.ts';
-export { libraryTable, type FunctionRow } from './library-table.ts';
+export { libraryTable, type OverloadRow } from './library-table.ts';
 
 /** Libraries of all Kubernetes versions, in the order of the documentation. */
 export const KUBERNETES_LIBRARIES: readonly Library[] = [

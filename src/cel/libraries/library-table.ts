@@ -2,7 +2,7 @@ import { formatType } from '../syntax/type-text.ts';
 import type { FunctionDeclaration, FunctionExample, Library, Overload } from '../model/library.ts';
 
 /** A row of documentation: one overload of a function. */
-export interface FunctionRow {
+export interface OverloadRow {
   readonly library: string;
   readonly name: string;
   /** `string.charAt(int) -> string` */
@@ -14,7 +14,7 @@ export interface FunctionRow {
 }
 
 /** All functions with a name in these libraries. */
-export function libraryTable(libraries: readonly Library[]): readonly FunctionRow[] {
+export function libraryTable(libraries: readonly Library[]): readonly OverloadRow[] {
   return libraries.flatMap((library) =>
     library.functions
       .filter(({ name }) => !name.startsWith('@'))
@@ -22,7 +22,7 @@ export function libraryTable(libraries: readonly Library[]): readonly FunctionRo
   );
 }
 
-function row(library: Library, declaration: FunctionDeclaration, overload: Overload): FunctionRow {
+function row(library: Library, declaration: FunctionDeclaration, overload: Overload): OverloadRow {
   // Macros call these functions by internal names.
   const name = declaration.name.replace('math.@min', 'math.least').replace('math.@max', 'math.greatest');
   return {

@@ -1,5 +1,5 @@
 import { compilePattern, isInt } from '../evaluate/index.ts';
-import type { Pattern } from '../evaluate/index.ts';
+import type { CelPattern } from '../evaluate/index.ts';
 import type { Library, Overload, PreparedCall } from '../model/library.ts';
 import { INT, listOf, STRING } from '../model/type.ts';
 import { EvaluationFailure } from '../model/value.ts';
@@ -19,7 +19,7 @@ function patterned(
   id: string,
   parameters: Overload['parameters'],
   result: Overload['result'],
-  use: (text: string, pattern: Pattern, count?: Int) => CelResult,
+  use: (text: string, pattern: CelPattern, count?: Int) => CelResult,
 ): Overload {
   const call = (text: string, source: string, count?: Int): CelResult => {
     const pattern = compilePattern(source);
@@ -64,7 +64,7 @@ export const REGEX_LIBRARY: Library = {
   ],
 };
 
-function find(text: string, pattern: Pattern): CelResult {
+function find(text: string, pattern: CelPattern): CelResult {
   const matcher = pattern.re2.matcher(text);
   return matcher.find() ? (matcher.group() ?? '') : '';
 }
@@ -82,7 +82,7 @@ function workOf([text = null]: readonly CelValue[], result: CelResult): number {
 }
 
 /** An empty match directly after another match does not count. */
-function findAll(text: string, pattern: Pattern, count: Int = ALL): CelResult {
+function findAll(text: string, pattern: CelPattern, count: Int = ALL): CelResult {
   const limit = count < 0 ? Infinity : Number(count);
   const matcher = pattern.re2.matcher(text);
   const found: string[] = [];

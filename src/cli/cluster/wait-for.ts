@@ -8,7 +8,7 @@ const PAUSE_MS = 200;
 const LOOK_MS = 1_000;
 
 /** Whether an object, or its absence, meets the goal. */
-export type Goal = (object: KubernetesObject | undefined) => boolean;
+export type WaitGoal = (object: KubernetesObject | undefined) => boolean;
 
 /**
  * Resolves with the object as soon as the goal holds. A watch that ends is restarted; for users who may only get the object
@@ -19,7 +19,7 @@ export async function waitFor(
   cluster: Cluster,
   type: ResourceType,
   key: ObjectKey,
-  goal: Goal,
+  goal: WaitGoal,
   signal: AbortSignal,
 ): Promise<KubernetesObject | undefined> {
   for (;;) {

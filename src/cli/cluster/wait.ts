@@ -12,7 +12,7 @@ import { CliError, usageError } from '../errors.ts';
 import { addClusterFlags, type ClusterFlags, connect } from './cluster-flags.ts';
 import { durationMs } from './duration.ts';
 import { keyIn, objectName, selectResources } from './resource-arguments.ts';
-import { type Goal, waitFor, waitUntilGone } from './wait-for.ts';
+import { type WaitGoal, waitFor, waitUntilGone } from './wait-for.ts';
 
 interface WaitFlags extends ClusterFlags {
   readonly for: string;
@@ -87,7 +87,7 @@ async function requireObject(cluster: Cluster, type: ResourceType, key: ObjectKe
 }
 
 /** @throws CliError */
-function parseGoal(text: string): Goal {
+function parseGoal(text: string): WaitGoal {
   if (text === 'create') {
     return (object) => object !== undefined;
   }

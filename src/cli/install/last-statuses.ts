@@ -12,7 +12,7 @@ import {
   type KubernetesObject,
   POLICY_KINDS,
   POLICY_SERVERS,
-  type PolicyServer,
+  type PolicyServerObject,
   type ResourceType,
 } from '../../resources/index.ts';
 import { oneLine } from '../table.ts';
@@ -42,7 +42,7 @@ const ADMISSION: readonly (readonly [ResourceType, LastStatus])[] = [
     const last: LastStatus = (object, now) => uninstalledPolicyStatus(object as AdmissionPolicyObject, now);
     return [type, last] as const;
   }),
-  [POLICY_SERVERS, (object, now) => uninstalledServerStatus(object as PolicyServer, now)],
+  [POLICY_SERVERS, (object, now) => uninstalledServerStatus(object as PolicyServerObject, now)],
 ];
 
 /** Writes the last statuses that are not written yet. A user without the rights can still uninstall. @throws ClusterError */

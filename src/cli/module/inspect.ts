@@ -11,7 +11,7 @@ import {
   moduleInterface,
   parseBuiltin,
   type PolicyMetadata,
-  type PolicyRule,
+  type MetadataRule,
   readMetadata,
   requireProtocol,
   requireSupportedVersion,
@@ -327,10 +327,10 @@ function policyLines({
   ];
 }
 
-function rulesText(rules: readonly PolicyRule[]): string {
+function rulesText(rules: readonly MetadataRule[]): string {
   const list = (values: readonly string[]): string =>
     oneLine(values.map((value) => (value === '' ? '""' : value)).join(', '));
-  const rows = table<PolicyRule>(
+  const rows = table<MetadataRule>(
     [
       { header: 'API GROUPS', cell: ({ apiGroups }) => list(apiGroups) },
       { header: 'VERSIONS', cell: ({ apiVersions }) => list(apiVersions) },

@@ -10,7 +10,7 @@ import { exitCodeOf, type FailOn, failOnOption } from './fail-on.ts';
 import { junitText } from './junit.ts';
 import { POLICY_RULES, problemsOf } from './policy-problems.ts';
 import type { PolicyFile } from './policy-places.ts';
-import { addPolicyFlags, type PolicyFlags, readPolicies } from './policy-flags.ts';
+import { addNetpolFlags, type NetpolFlags, readPolicies } from './policy-flags.ts';
 import { printNotes } from './print-notes.ts';
 import {
   addCatalogueFlag,
@@ -25,14 +25,14 @@ const OUTPUTS = ['table', 'json', 'yaml', 'markdown', 'junit', 'sarif', 'github'
 /** Formats that contain the verdict of each feature. */
 const DETAILED: readonly string[] = ['json', 'yaml', 'sarif', 'github'];
 
-interface CheckFlags extends PolicyFlags, CatalogueFlags {
+interface CheckFlags extends NetpolFlags, CatalogueFlags {
   readonly provider?: readonly string[];
   readonly failOn?: FailOn;
   readonly output: (typeof OUTPUTS)[number];
 }
 
 export function checkCommand(): Command {
-  return addPolicyFlags(
+  return addNetpolFlags(
     addCatalogueFlag(
       new Command('check')
         .description('check NetworkPolicies of files, of a Git diff, or of a cluster against network providers')

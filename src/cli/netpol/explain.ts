@@ -5,11 +5,11 @@ import {
   analysePolicy,
   FEATURE_TEXTS,
   type FeatureVerdict,
-  type Finding,
+  type NetworkPolicyFinding,
   findingsOf,
   judgePolicy,
   type NetworkPolicy,
-  PolicySet,
+  NetworkPolicySet,
   type ProviderSupport,
   type ProviderVerdict,
   UNREAD_FIELDS,
@@ -17,23 +17,23 @@ import {
 import { CliError, usageError } from '../errors.ts';
 import { type DataFormat, dataText } from '../output.ts';
 import { oneLine } from '../table.ts';
-import { addPolicyFlags, type PolicyFlags, type PolicyInput, readPolicies } from './policy-flags.ts';
+import { addNetpolFlags, type NetpolFlags, type PolicyInput, readPolicies } from './policy-flags.ts';
 import { printNotes } from './print-notes.ts';
 import { addCatalogueFlag, type CatalogueFlags, PROVIDER_HELP, providersOf, readCatalogue } from './provider-flags.ts';
 
-interface ExplainFlags extends PolicyFlags, CatalogueFlags {
+interface ExplainFlags extends NetpolFlags, CatalogueFlags {
   readonly provider?: readonly string[];
   readonly output: 'text' | DataFormat;
 }
 
 interface Explanation {
   readonly policy: string;
-  readonly findings: readonly Finding[];
+  readonly findings: readonly NetworkPolicyFinding[];
   readonly verdicts: readonly ProviderVerdict[];
 }
 
 export function explainCommand(): Command {
-  return addPolicyFlags(
+  return addNetpolFlags(
     addCatalogueFlag(
       new Command('explain')
         .description('explain what network providers do with each part of NetworkPolicies')
@@ -65,7 +65,7 @@ async function explain(names: readonly string[], flags: ExplainFlags): Promise<v
   if (missing.length > 0) {
     throw new CliError(`there is no NetworkPolicy ${missing.map((name) => oneLine(name, 80)).join(', ')}`);
   }
-  const set = new PolicySet(input.policies);
+  const set = new NetworkPolicySet(input.policies);
   const explanations = chosen.map((policy) => explanationOf(policy, providers, set, input));
   process.stdout.write(
     flags.output === 'text'
@@ -78,7 +78,7 @@ async function explain(names: readonly string[], flags: ExplainFlags): Promise<v
 function explanationOf(
   policy: NetworkPolicy,
   providers: readonly ProviderSupport[],
-  set: PolicySet,
+  set: NetworkPolicySet,
   { pods }: PolicyInput,
 ): Explanation {
   const analysed = analysePolicy(policy);

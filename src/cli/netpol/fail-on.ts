@@ -1,6 +1,6 @@
 // Which results make a command of CI fail.
+import type { ConditionStatus } from '../../resources/index.ts';
 import { Option } from 'commander';
-import type { Status } from '../../engine/network-policy/index.ts';
 import { EXIT } from '../errors.ts';
 
 const FAIL_ON = ['never', 'unsupported', 'unknown'] as const;
@@ -13,7 +13,7 @@ export function failOnOption(): Option {
   );
 }
 
-export function exitCodeOf(statuses: readonly Status[], failOn: FailOn): number {
+export function exitCodeOf(statuses: readonly ConditionStatus[], failOn: FailOn): number {
   const fails =
     (failOn !== 'never' && statuses.includes('False')) || (failOn === 'unknown' && statuses.includes('Unknown'));
   return fails ? EXIT.failed : EXIT.ok;

@@ -16,7 +16,7 @@ import { oneLine } from '../table.ts';
 import { changedFiles } from './changed-files.ts';
 import type { PolicyFile } from './policy-places.ts';
 
-export interface PolicyFlags extends ClusterFlags {
+export interface NetpolFlags extends ClusterFlags {
   readonly filename?: readonly string[];
   readonly recursive?: true;
   readonly diff?: string;
@@ -35,7 +35,7 @@ const NETWORK_POLICIES = knownKind('networking.k8s.io/v1', 'NetworkPolicy');
 const PODS = knownKind('v1', 'Pod');
 
 /** Adds the flags that {@link readPolicies} reads. */
-export function addPolicyFlags(command: Command): Command {
+export function addNetpolFlags(command: Command): Command {
   return addClusterFlags(
     command
       .option(
@@ -49,7 +49,7 @@ export function addPolicyFlags(command: Command): Command {
 }
 
 /** @throws CliError, ApiError, ClusterError */
-export async function readPolicies(flags: PolicyFlags): Promise<PolicyInput> {
+export async function readPolicies(flags: NetpolFlags): Promise<PolicyInput> {
   if (flags.diff !== undefined) {
     return fromFiles(await changedManifests(flags.diff, flags.filename ?? []), flags);
   }
@@ -58,7 +58,7 @@ export async function readPolicies(flags: PolicyFlags): Promise<PolicyInput> {
     : fromFiles(await readManifestFiles(flags.filename, flags.recursive === true), flags);
 }
 
-function fromFiles(manifests: readonly ManifestFile[], { namespace }: PolicyFlags): PolicyInput {
+function fromFiles(manifests: readonly ManifestFile[], { namespace }: NetpolFlags): PolicyInput {
   const files = manifests.map(({ path, objects }) => ({
     path,
     policies: objects.filter(isNetworkPolicy).map((object) => readNetworkPolicy(asJson(object), namespace)),
@@ -85,7 +85,7 @@ async function changedManifests(base: string, paths: readonly string[]): Promise
   return read;
 }
 
-async function fromCluster(flags: PolicyFlags): Promise<PolicyInput> {
+async function fromCluster(flags: NetpolFlags): Promise<PolicyInput> {
   using connected = await connect(flags);
   const scope = flags.allNamespaces === true ? {} : { namespace: connected.namespace };
   const { items } = await listNetworkPolicies(connected.cluster, scope);

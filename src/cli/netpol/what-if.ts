@@ -12,11 +12,11 @@ import { usageError } from '../errors.ts';
 import { type DataFormat, dataText } from '../output.ts';
 import { oneLine, table } from '../table.ts';
 import { exitCodeOf, type FailOn, failOnOption } from './fail-on.ts';
-import { addPolicyFlags, type PolicyFlags, readPolicies } from './policy-flags.ts';
+import { addNetpolFlags, type NetpolFlags, readPolicies } from './policy-flags.ts';
 import { printNotes } from './print-notes.ts';
 import { addCatalogueFlag, type CatalogueFlags, PROVIDER_HELP, providersOf, readCatalogue } from './provider-flags.ts';
 
-interface WhatIfFlags extends PolicyFlags, CatalogueFlags {
+interface WhatIfFlags extends NetpolFlags, CatalogueFlags {
   readonly provider?: string;
   readonly to?: string;
   readonly failOn: FailOn;
@@ -28,7 +28,7 @@ interface PolicyChange extends FeatureChange {
 }
 
 export function whatIfCommand(): Command {
-  return addPolicyFlags(
+  return addNetpolFlags(
     addCatalogueFlag(
       new Command('what-if')
         .description('say what an upgrade or a change of the network provider fixes and breaks')

@@ -5,7 +5,7 @@ import { styled } from '../../values/index.ts';
 import { CliError } from '../errors.ts';
 import { countText, dataText, durationText, type OutputFormat, outputOption, sizeText } from '../output.ts';
 import { addPolicyFlags, type PolicyFlags, policyUnderTest } from './policy-flags.ts';
-import { type Evaluated, PolicyRunner } from './policy-runner.ts';
+import { type RunResult, PolicyRunner } from './policy-runner.ts';
 import { printWarnings } from './print-warnings.ts';
 import { Progress } from '../progress.ts';
 import { table } from '../table.ts';
@@ -136,7 +136,7 @@ async function measurePolicy(
   runner.capabilities.setSources(sources, trustRoot);
   runner.capabilities.begin(session);
   const notes = await runner.load(policy);
-  const once = (): Promise<Evaluated> => runner.evaluate(request);
+  const once = (): Promise<RunResult> => runner.evaluate(request);
   const { response } = verdictIn(await once());
   const warmUp = await measure(once, Math.min(WARM_UP_EVALUATIONS, iterations), WARM_UP_MS);
   const times = await measure(once, iterations, durationMs);
@@ -163,7 +163,7 @@ function figuresOf(times: Float64Array, warmUpEvaluations: number): Figures {
 
 /** Times that the worker measured, in milliseconds and ascending: `count` evaluations, or as many as fit into the duration. */
 async function measure(
-  evaluate: () => Promise<Evaluated>,
+  evaluate: () => Promise<RunResult>,
   count: number,
   durationMs: number,
 ): Promise<Float64Array<ArrayBuffer>> {
@@ -182,7 +182,7 @@ async function measure(
 }
 
 /** @throws CliError when the policy gave no verdict, which is not worth measuring */
-function verdictIn(evaluated: Evaluated): Exclude<Evaluated, { readonly refused: string }> {
+function verdictIn(evaluated: RunResult): Exclude<RunResult, { readonly refused: string }> {
   if (evaluated.refused === undefined && evaluated.observation.outcome === 'verdict') {
     return evaluated;
   }

@@ -1,7 +1,7 @@
 // A manifest of one of our kinds of policies: validated as by an API server, with the requests that it matches.
 import { policyEntry } from '../../engine/definition/index.ts';
 import {
-  type FieldPath,
+  type KeyPath,
   fieldPathText,
   type JsonObject,
   loadReviewMatcher,
@@ -121,7 +121,7 @@ function validated(placed: PlacedManifest): { readonly policy: AdmissionPolicyOb
   const kind = kindOf(object);
   const name = textOf(valueAt(object, 'metadata', 'name'));
   const where = `${textOf(own(object, 'kind'))} ${name || 'without a name'}`;
-  const problem = (path: FieldPath, message: string): string => placedMessage(placed, path, `${where}: ${message}`);
+  const problem = (path: KeyPath, message: string): string => placedMessage(placed, path, `${where}: ${message}`);
   const apiVersion = textOf(own(object, 'apiVersion'));
   if (kind === undefined || apiVersion !== `${kind.group}/${kind.version}`) {
     const expected = `${POLICIES_GROUP}/${kind?.version ?? 'v1'}`;

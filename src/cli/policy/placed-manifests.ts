@@ -1,5 +1,5 @@
 // Manifests in YAML and JSON texts, with their places.
-import { type FieldPath, fieldPathText, type JsonObject } from '../../engine/index.ts';
+import { type KeyPath, fieldPathText, type JsonObject } from '../../engine/index.ts';
 import { isJsonObject, own, type TextPosition } from '../../values/index.ts';
 import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
 import { malformedManifests } from '../document.ts';
@@ -21,7 +21,7 @@ export interface PlacedManifest {
   readonly object: JsonObject;
   readonly source: SourceText;
   /** Position of a field of the manifest, after the beginning of its text if there is one, or of the manifest itself. */
-  readonly positionOf: (path?: FieldPath, beginning?: string) => TextPosition;
+  readonly positionOf: (path?: KeyPath, beginning?: string) => TextPosition;
   readonly placeOf: PlaceOf;
 }
 
@@ -45,7 +45,7 @@ export function isManifest(document: unknown): document is JsonObject {
  */
 export function placedManifests(documents: readonly unknown[], source: SourceText): readonly PlacedManifest[] {
   const places = new SourcePlaces(source.text, source.name);
-  const placed = (object: JsonObject, document: number, above: FieldPath = []): PlacedManifest => ({
+  const placed = (object: JsonObject, document: number, above: KeyPath = []): PlacedManifest => ({
     object,
     source,
     positionOf: (path = [], beginning) => places.positionOf([...above, ...path], beginning, document),
@@ -72,7 +72,7 @@ export function placedManifests(documents: readonly unknown[], source: SourceTex
 /** A message about a field of a manifest, with its position and the line there. */
 export function placedMessage(
   { source, positionOf }: PlacedManifest,
-  path: FieldPath,
+  path: KeyPath,
   message: string,
   beginning?: string,
 ): string {

@@ -3,7 +3,7 @@
 import { pathToFileURL } from 'node:url';
 import {
   BuiltinSettings,
-  type FieldPath,
+  type KeyPath,
   type JsonObject,
   manifestProblems,
   type PolicyDefinition,
@@ -175,7 +175,7 @@ function placeOfMessage(placeOf: PlaceOf, object: JsonObject, field: string, mes
 }
 
 /** The text at a path; empty where there is none. */
-function textAt(value: unknown, path: FieldPath): string {
+function textAt(value: unknown, path: KeyPath): string {
   const found = path.reduce(
     (inner: unknown, step) =>
       Array.isArray(inner) ? inner[Number(step)] : isJsonObject(inner) ? own(inner, String(step)) : undefined,

@@ -49,7 +49,7 @@ export interface PolicyRequest {
 }
 
 /** The response to a request, or why the bytes are no request. */
-export type Evaluated =
+export type RunResult =
   | {
       readonly response: AdmissionResponse;
       readonly observation: Observation;
@@ -166,7 +166,7 @@ export class PolicyRunner implements AsyncDisposable {
   }
 
   /** Evaluates a request by the policy that was loaded last. @throws CliError when its thread ended */
-  async evaluate({ body, route }: PolicyRequest): Promise<Evaluated> {
+  async evaluate({ body, route }: PolicyRequest): Promise<RunResult> {
     const { promise, resolve } = Promise.withResolvers<PoolAnswer>();
     this.#crash = undefined;
     this.#host.pool.submit(route, this.#policy?.id ?? '', body, Infinity, resolve);

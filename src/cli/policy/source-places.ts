@@ -1,5 +1,5 @@
 // Places of fields, and of parts of their texts, in YAML and JSON files.
-import type { FieldPath } from '../../engine/index.ts';
+import type { KeyPath } from '../../engine/index.ts';
 import { textPosition, type TextPosition } from '../../values/index.ts';
 import { YamlPositions } from '../../values/yaml/index.ts';
 import { LineNumbers } from '../line-numbers.ts';
@@ -16,7 +16,7 @@ export interface FilePlace {
  * Finds the place of a field, or of its innermost existing parent.
  * @param beginning of the field's text, after which the place is. Default: the place of its key
  */
-export type PlaceOf = (path: FieldPath, beginning?: string) => FilePlace;
+export type PlaceOf = (path: KeyPath, beginning?: string) => FilePlace;
 
 /** The text of an expression before a place in it. Lines and columns are counted from 1, columns in code points. */
 export function textBefore(
@@ -47,23 +47,23 @@ export class SourcePlaces {
   }
 
   /** With an excerpt. */
-  positionOf(path: FieldPath, beginning?: string, document = 0): TextPosition {
+  positionOf(path: KeyPath, beginning?: string, document = 0): TextPosition {
     return textPosition(this.#text, this.#offsetOf(path, beginning, document));
   }
 
   /** As {@link PlaceOf}. */
-  placeOf(path: FieldPath, beginning: string | undefined, document = 0): FilePlace {
+  placeOf(path: KeyPath, beginning: string | undefined, document = 0): FilePlace {
     const { lines } = this.#read();
     const offset = this.#offsetOf(path, beginning, document);
     return { file: this.#file, line: lines.at(offset), column: lines.columnAt(offset) };
   }
 
   /** The places of fields below a path. */
-  below(above: FieldPath): PlaceOf {
+  below(above: KeyPath): PlaceOf {
     return (path, beginning) => this.placeOf([...above, ...path], beginning);
   }
 
-  #offsetOf(path: FieldPath, beginning: string | undefined, document: number): number {
+  #offsetOf(path: KeyPath, beginning: string | undefined, document: number): number {
     const { positions } = this.#read();
     return beginning === undefined
       ? positions.offsetOf(path, document)

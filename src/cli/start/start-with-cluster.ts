@@ -15,7 +15,7 @@ import {
   CONTROLLER_FIELD_MANAGER,
   POLICY_KINDS,
   POLICY_SERVERS,
-  type PolicyServer,
+  type PolicyServerObject,
 } from '../../resources/index.ts';
 import { controlledCluster } from '../../runtime/index.ts';
 import type { ControlTls, LocalCertificates } from '../../control/index.ts';
@@ -156,9 +156,9 @@ function maxModuleSizeOf(local: LocalCluster): { readonly maxModuleBytes?: numbe
   return mebibytes === undefined ? {} : { maxModuleBytes: mebibytes * 2 ** 20 };
 }
 
-function policyServerOf({ cluster }: LocalCluster): PolicyServer | undefined {
+function policyServerOf({ cluster }: LocalCluster): PolicyServerObject | undefined {
   // Validated by the schema of the kind.
-  return cluster.state.get(POLICY_SERVERS, undefined, POLICY_SERVER) as PolicyServer | undefined;
+  return cluster.state.get(POLICY_SERVERS, undefined, POLICY_SERVER) as PolicyServerObject | undefined;
 }
 
 function modulesUrl({ examples }: StartFlags): URL {

@@ -1,12 +1,12 @@
-import type { Credentials, CredentialSource } from './connection.ts';
+import type { ClientCredentials, CredentialSource } from './connection.ts';
 
 /** Credentials that are read on demand and cached, such as a token file that is renewed. */
 export class CachedCredentials implements CredentialSource {
   readonly description: string;
-  readonly #read: () => Promise<Credentials>;
+  readonly #read: () => Promise<ClientCredentials>;
   readonly #maxAgeMs: number;
   readonly #now: () => number;
-  #cached: { readonly credentials: Promise<Credentials>; readonly at: number } | undefined;
+  #cached: { readonly credentials: Promise<ClientCredentials>; readonly at: number } | undefined;
 
   /**
    * @param maxAgeMs how long they are cached
@@ -14,7 +14,7 @@ export class CachedCredentials implements CredentialSource {
    */
   constructor(
     description: string,
-    read: () => Promise<Credentials>,
+    read: () => Promise<ClientCredentials>,
     maxAgeMs: number,
     now: () => number = () => performance.now(),
   ) {
@@ -24,7 +24,7 @@ export class CachedCredentials implements CredentialSource {
     this.#now = now;
   }
 
-  current(): Promise<Credentials> {
+  current(): Promise<ClientCredentials> {
     const known = this.#cached;
     if (known !== undefined && this.#now() - known.at < this.#maxAgeMs) {
       return known.credentials;

@@ -1,15 +1,15 @@
 /** Credentials of a client. */
-export interface Credentials {
+export interface ClientCredentials {
   /** Value of the Authorization header. */
   readonly authorization?: string;
   /** PEM. */
   readonly clientCertificate?: { readonly cert: string; readonly key: string };
   /** The impersonated user (`Impersonate-*` headers). */
-  readonly impersonate?: Impersonation;
+  readonly impersonate?: ImpersonatedUser;
 }
 
 /** An impersonated user. */
-export interface Impersonation {
+export interface ImpersonatedUser {
   readonly user: string;
   readonly uid?: string;
   readonly groups?: readonly string[];
@@ -24,9 +24,9 @@ export interface CredentialSource {
    * The current credentials, cached while they are valid.
    * @throws ClusterError `credentials-failed`
    */
-  current(signal?: AbortSignal): Promise<Credentials>;
+  current(signal?: AbortSignal): Promise<ClientCredentials>;
   /** Drops credentials that the server rejected with 401. True when {@link current} may return others for a retry. */
-  refused(credentials: Credentials): boolean;
+  refused(credentials: ClientCredentials): boolean;
 }
 
 /** A cluster's address, and the credentials for it. */
@@ -46,7 +46,7 @@ export interface Connection {
 }
 
 /** Credentials that never change. */
-export function fixedCredentials(credentials: Credentials, description: string): CredentialSource {
+export function fixedCredentials(credentials: ClientCredentials, description: string): CredentialSource {
   return { description, current: () => Promise.resolve(credentials), refused: () => false };
 }
 
@@ -56,8 +56,8 @@ export function tokenCredentials(token: string, description = 'a bearer token'):
 }
 
 /** The same credentials, used as another user. Needs the right to impersonate it. */
-export function impersonating(source: CredentialSource, impersonate: Impersonation): CredentialSource {
-  const own = new WeakMap<Credentials, Credentials>();
+export function impersonating(source: CredentialSource, impersonate: ImpersonatedUser): CredentialSource {
+  const own = new WeakMap<ClientCredentials, ClientCredentials>();
   return {
     description: source.description,
     async current(signal) {
@@ -71,13 +71,16 @@ export function impersonating(source: CredentialSource, impersonate: Impersonati
 }
 
 /** A connection to the same cluster as another user. Needs the right to impersonate it. */
-export function connectionAs(connection: Connection, user: Impersonation): Connection {
+export function connectionAs(connection: Connection, user: ImpersonatedUser): Connection {
   const anonymous = fixedCredentials({}, 'no credentials');
   return { ...connection, credentials: impersonating(connection.credentials ?? anonymous, user) };
 }
 
 /** The headers that carry credentials. */
-export function credentialHeaders({ authorization, impersonate }: Credentials): Record<string, string | string[]> {
+export function credentialHeaders({
+  authorization,
+  impersonate,
+}: ClientCredentials): Record<string, string | string[]> {
   const headers: Record<string, string | string[]> = {};
   if (authorization !== undefined) {
     headers['authorization'] = authorization;

@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process';
 import { isJsonObject } from '../../resources/index.ts';
 import type { JsonObject } from '../../resources/index.ts';
 import { ClusterError } from '../errors.ts';
-import type { Credentials, CredentialSource } from './connection.ts';
+import type { ClientCredentials, CredentialSource } from './connection.ts';
 import { parseJson } from '../../values/index.ts';
 
 /** Time limit of a plugin, which may call an identity provider. Milliseconds. */
@@ -48,7 +48,7 @@ export interface ExecPluginOptions {
 }
 
 interface CachedCredentials {
-  readonly credentials: Credentials;
+  readonly credentials: ClientCredentials;
   /** Milliseconds since 1970; Infinity if the plugin sets no expiry. */
   readonly expires: number;
 }
@@ -69,7 +69,7 @@ export class ExecPlugin implements CredentialSource {
     this.description = `the credentials of exec plugin "${config.command}"`;
   }
 
-  async current(): Promise<Credentials> {
+  async current(): Promise<ClientCredentials> {
     if (this.#cached !== undefined && this.#now() < this.#cached.expires - EXPIRY_MARGIN_MS) {
       return this.#cached.credentials;
     }
@@ -80,7 +80,7 @@ export class ExecPlugin implements CredentialSource {
     return (await this.#running).credentials;
   }
 
-  refused(credentials: Credentials): boolean {
+  refused(credentials: ClientCredentials): boolean {
     // Another request may have renewed them already.
     if (this.#cached?.credentials === credentials) {
       this.#cached = undefined;

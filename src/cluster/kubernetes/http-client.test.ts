@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { ApiError } from '../api-error.ts';
-import type { Credentials, CredentialSource } from './connection.ts';
+import type { ClientCredentials, CredentialSource } from './connection.ts';
 import { tokenCredentials } from './connection.ts';
 import { HttpClient } from './http-client.ts';
 import type { HttpClientOptions } from './http-client.ts';
@@ -169,7 +169,7 @@ describe('HttpClient', () => {
     let at = 0;
     const credentials: CredentialSource = {
       description: 'the token of users[0].user',
-      current: () => Promise.resolve<Credentials>({ authorization: `Bearer ${tokens[at]}` }),
+      current: () => Promise.resolve<ClientCredentials>({ authorization: `Bearer ${tokens[at]}` }),
       refused: () => ++at > 0,
     };
     const http = client(context, { server: server.url, credentials, origin: 'context "dev"' });
@@ -190,7 +190,7 @@ describe('HttpClient', () => {
     );
     const credentials: CredentialSource = {
       description: 'the token of users[0].user',
-      current: () => Promise.resolve<Credentials>({ authorization: 'Bearer good' }),
+      current: () => Promise.resolve<ClientCredentials>({ authorization: 'Bearer good' }),
       refused: () => true,
     };
     const http = client(context, { server: server.url, credentials });

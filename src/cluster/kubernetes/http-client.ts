@@ -9,7 +9,7 @@ import { ClusterError } from '../errors.ts';
 import { errorOfAnswer, MAX_ANSWER_BYTES } from './answer.ts';
 import type { ApiAnswer } from './answer.ts';
 import { credentialHeaders } from './connection.ts';
-import type { Connection, Credentials } from './connection.ts';
+import type { Connection, ClientCredentials } from './connection.ts';
 import { throttledWaitMs } from './retry-after.ts';
 import { isConnectionReset, transportError } from './transport-error.ts';
 
@@ -66,7 +66,7 @@ type Agent = HttpAgent | HttpsAgent;
 
 /** The connections with one client certificate, or with none. */
 interface AgentPair {
-  readonly certificate: Credentials['clientCertificate'];
+  readonly certificate: ClientCredentials['clientCertificate'];
   readonly requests: Agent;
   readonly streams: Agent;
 }
@@ -193,7 +193,7 @@ export class HttpClient {
   /** One attempt. Rejects with the signal's reason, or a ClusterError. */
   async #attempt(
     request: HttpRequest,
-    credentials: Credentials,
+    credentials: ClientCredentials,
     { streamed, isFirst }: AttemptOptions,
   ): Promise<Attempt> {
     if (this.#closed) {
@@ -234,7 +234,7 @@ export class HttpClient {
     }
   }
 
-  #start(request: HttpRequest, credentials: Credentials, { streamed, isFirst }: AttemptOptions): ClientRequest {
+  #start(request: HttpRequest, credentials: ClientCredentials, { streamed, isFirst }: AttemptOptions): ClientRequest {
     const { body } = request;
     const agents = this.#agentsFor(credentials);
     const outgoing = (this.#server.protocol === 'https:' ? httpsRequest : http.request)({
@@ -325,7 +325,7 @@ export class HttpClient {
     socket.once('close', () => clearTimeout(timer));
   }
 
-  #agentsFor({ clientCertificate: certificate }: Credentials): AgentPair {
+  #agentsFor({ clientCertificate: certificate }: ClientCredentials): AgentPair {
     const known = this.#agents;
     if (known?.certificate?.cert === certificate?.cert && known?.certificate?.key === certificate?.key && known) {
       return known;
@@ -341,7 +341,7 @@ export class HttpClient {
     return pair;
   }
 
-  #agent(certificate: Credentials['clientCertificate'], maxSockets = Infinity): Agent {
+  #agent(certificate: ClientCredentials['clientCertificate'], maxSockets = Infinity): Agent {
     const pool = { keepAlive: true, keepAliveMsecs: TCP_KEEP_ALIVE_MS, timeout: IDLE_TIMEOUT_MS, maxSockets };
     if (this.#server.protocol === 'http:') {
       return new http.Agent(pool);

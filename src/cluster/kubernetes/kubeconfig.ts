@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '../../resources/index.ts';
 import { ClusterError } from '../errors.ts';
 import { errorText } from '../../values/index.ts';
 import type { ConfigSection } from './config-section.ts';
-import type { Connection, Credentials, CredentialSource, Impersonation } from './connection.ts';
+import type { Connection, ClientCredentials, CredentialSource, ImpersonatedUser } from './connection.ts';
 import { fixedCredentials, impersonating } from './connection.ts';
 import { EXEC_API_VERSIONS, ExecPlugin } from './exec-plugin.ts';
 import type { ExecPluginConfig, ExecPluginOptions } from './exec-plugin.ts';
@@ -162,19 +162,19 @@ async function credentialsOf(
     const plugin = new ExecPlugin(await execConfig(exec, cluster), pluginOptions(options));
     return impersonate === undefined ? plugin : impersonating(plugin, impersonate);
   }
-  const parts: Credentials = {
+  const parts: ClientCredentials = {
     ...(await clientCertificateOf(user)),
     ...authorizationOf(user),
     ...(impersonate === undefined ? {} : { impersonate }),
   };
   const tokenFile = user.filePath('tokenFile');
   if (tokenFile !== undefined) {
-    const read = async (): Promise<Credentials> => ({ ...parts, authorization: await bearerOfFile(tokenFile) });
+    const read = async (): Promise<ClientCredentials> => ({ ...parts, authorization: await bearerOfFile(tokenFile) });
     return new CachedCredentials(`the token in ${tokenFile}`, read, TOKEN_FILE_MAX_AGE_MS);
   }
   if (user.has('client-certificate')) {
     // Renewed certificates are written to the same files.
-    const read = async (): Promise<Credentials> => ({ ...parts, ...(await clientCertificateOf(user)) });
+    const read = async (): Promise<ClientCredentials> => ({ ...parts, ...(await clientCertificateOf(user)) });
     return new CachedCredentials(`the certificate of ${user.path}`, read, TOKEN_FILE_MAX_AGE_MS);
   }
   if (Object.keys(parts).length === 0) {
@@ -203,7 +203,7 @@ function refuseUnsupported(user: ConfigSection): void {
   }
 }
 
-function authorizationOf(user: ConfigSection): Credentials {
+function authorizationOf(user: ConfigSection): ClientCredentials {
   const token = user.text('token');
   if (token !== undefined) {
     if (/[^\x21-\x7e]/.test(token)) {
@@ -223,7 +223,7 @@ function authorizationOf(user: ConfigSection): Credentials {
   return { authorization: `Basic ${pair}` };
 }
 
-async function clientCertificateOf(user: ConfigSection): Promise<Credentials> {
+async function clientCertificateOf(user: ConfigSection): Promise<ClientCredentials> {
   const cert = await user.pem('client-certificate', 'CERTIFICATE');
   const key = await user.pem('client-key', 'PRIVATE KEY');
   if (cert === undefined && key === undefined) {
@@ -239,7 +239,7 @@ async function clientCertificateOf(user: ConfigSection): Promise<Credentials> {
   return { clientCertificate: { cert, key } };
 }
 
-function impersonationOf(user: ConfigSection): Impersonation | undefined {
+function impersonationOf(user: ConfigSection): ImpersonatedUser | undefined {
   const name = user.text('as');
   const uid = user.text('as-uid');
   const extra = user.section('as-user-extra');

@@ -12,7 +12,7 @@ import type { AdmitOptions } from './bucket-review.ts';
 import type { PolicyTable } from './policy-table.ts';
 
 /** Result of a review by the policies of a bucket. */
-export type Admission =
+export type BucketResult =
   | {
       readonly kind: 'verdict';
       readonly verdict: Verdict;
@@ -29,7 +29,7 @@ export type Admission =
   | { readonly kind: 'unknown-bucket' };
 
 /** No policy is evaluated. */
-const ADMITTED: Admission = { kind: 'verdict', verdict: allowed(), observations: [], monitored: [] };
+const ADMITTED: BucketResult = { kind: 'verdict', verdict: allowed(), observations: [], monitored: [] };
 
 /** Names of shared buckets, see `policyMatch`. */
 const SHARED_BUCKET =
@@ -39,7 +39,7 @@ const SHARED_BUCKET =
  * Evaluates a review by all policies of the bucket that it matches. An own bucket names its only policy, which is
  * evaluated without a lookup by rules and labels. Synchronous; throws only for faults of the engine itself.
  */
-export function admit(table: PolicyTable, bucket: string, review: Review, options: AdmitOptions): Admission {
+export function admit(table: PolicyTable, bucket: string, review: Review, options: AdmitOptions): BucketResult {
   const owner = table.hasBucket(bucket) ? undefined : policyOfBucket(bucket);
   if (!isBucket(table, bucket, owner)) {
     return { kind: 'unknown-bucket' };

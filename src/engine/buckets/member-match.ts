@@ -1,6 +1,6 @@
 import { ruleMatches, SelectorError } from '../../resources/index.ts';
 import type { Selector } from '../../resources/index.ts';
-import type { MatchConditions, Matching } from '../../resources/match-conditions/index.ts';
+import type { MatchConditionEvaluator, MatchResult } from '../../resources/match-conditions/index.ts';
 import type { PolicyMatcher } from './bucket-member.ts';
 import { UnknownObject } from '../review/object-lookup.ts';
 import { NamespaceUnreadable } from './review-subject.ts';
@@ -72,7 +72,7 @@ function selectsObject(objectSelector: Selector | SelectorError, subject: Review
 export function meetsConditions(
   member: PolicyMatcher,
   subject: ReviewSubject,
-  conditions: MatchConditions,
+  conditions: MatchConditionEvaluator,
 ): MemberMatch {
   const result = checkConditions(member, subject, conditions);
   if ('error' in result) {
@@ -83,7 +83,11 @@ export function meetsConditions(
 }
 
 /** As {@link meetsConditions}, with the name of the condition that is false. */
-export function checkConditions(member: PolicyMatcher, subject: ReviewSubject, conditions: MatchConditions): Matching {
+export function checkConditions(
+  member: PolicyMatcher,
+  subject: ReviewSubject,
+  conditions: MatchConditionEvaluator,
+): MatchResult {
   const { matchConditions, failurePolicy } = member.match;
   const ignoresFailures = failurePolicy === 'Ignore' && !member.mayBeOtherRevision;
   return conditions.check(matchConditions, ignoresFailures, subject.bindings());

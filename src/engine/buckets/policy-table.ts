@@ -1,5 +1,5 @@
 import { isOwnBucket, podTemplatesBucket, usesAuthorizer } from '../../resources/index.ts';
-import { conditionsProblem, MatchConditions } from '../../resources/match-conditions/index.ts';
+import { conditionsProblem, MatchConditionEvaluator } from '../../resources/match-conditions/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import type { LoadedPolicy, PolicyOptions } from '../loaded-policy.ts';
 import { Bucket } from './bucket.ts';
@@ -20,7 +20,7 @@ interface TableEntry {
 export class PolicyTable {
   readonly options: PolicyOptions;
   /** Compiles the match conditions of all policies. */
-  readonly conditions: MatchConditions = new MatchConditions(conditionsProblem);
+  readonly conditions: MatchConditionEvaluator = new MatchConditionEvaluator(conditionsProblem);
   readonly #entries = new Map<string, TableEntry>();
   readonly #buckets = new Map<string, Bucket>();
 

@@ -8,7 +8,7 @@ import {
   unmetConstraint,
   usesAuthorizer,
 } from '../../resources/index.ts';
-import { conditionsProblem, MatchConditions } from '../../resources/match-conditions/index.ts';
+import { conditionsProblem, MatchConditionEvaluator } from '../../resources/match-conditions/index.ts';
 import type { MatchRule, MatchSelector, PolicyMatch } from '../../resources/index.ts';
 import type { Review, ReviewTarget } from '../review/admission-review.ts';
 import { UnknownObject } from '../review/object-lookup.ts';
@@ -53,7 +53,7 @@ export class ReviewMatcher {
   readonly #inAnyVersion: PolicyMatcher;
   /** With the part of the namespace selector that needs no labels of the namespace. */
   readonly #byName: PolicyMatcher;
-  readonly #conditions = new MatchConditions(conditionsProblem);
+  readonly #conditions = new MatchConditionEvaluator(conditionsProblem);
   readonly #usesAuthorizer: boolean;
 
   constructor(policy: PolicyMatch) {

@@ -1,7 +1,7 @@
+import type { ContextAwareResource } from '../../resources/index.ts';
 import type { HostCaller, HostPort } from './host-port.ts';
 import { isJsonObject } from '../values/json-text.ts';
 import type { JsonValue } from '../values/json-text.ts';
-import type { ContextAwareResource } from '../definition/policy-definition.ts';
 import { RevisionCache } from './revision-cache.ts';
 import { parseJson } from '../../values/index.ts';
 

@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { certificateBytes } from './certificate-bytes.ts';
 
 /** The answer of `crypto/v1/is_certificate_trusted`. `reason` is empty when trusted. */
-export interface CertificateVerdict {
+export interface CertificateTrust {
   readonly trusted: boolean;
   readonly reason: string;
 }
@@ -29,7 +29,7 @@ export class CertificateVerifier {
   #mozillaRoots: readonly X509Certificate[] | undefined;
 
   /** `payload` is the capability's payload. Throws an Error when it is invalid or contains no certificate. */
-  verify(payload: JsonValue, now: Date = new Date()): CertificateVerdict {
+  verify(payload: JsonValue, now: Date = new Date()): CertificateTrust {
     const request = objectIn(payload, 'the payload');
     const certificate = readCertificate(request.cert ?? null);
     const at = readTime(request.not_after) ?? now;

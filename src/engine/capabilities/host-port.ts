@@ -1,4 +1,4 @@
-import type { ContextAwareResource } from '../definition/policy-definition.ts';
+import type { ContextAwareResource } from '../../resources/index.ts';
 
 /**
  * Answers host calls synchronously, because guests cannot wait for a promise. In a server's worker thread it blocks on

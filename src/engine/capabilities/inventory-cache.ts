@@ -1,5 +1,5 @@
+import type { ContextAwareResource } from '../../resources/index.ts';
 import type { HostPort, InventoryMode } from './host-port.ts';
-import type { ContextAwareResource } from '../definition/policy-definition.ts';
 import { buildInventory } from './inventory.ts';
 import { RevisionCache } from './revision-cache.ts';
 

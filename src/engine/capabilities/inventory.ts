@@ -1,8 +1,8 @@
+import type { ContextAwareResource } from '../../resources/index.ts';
 import { EngineError } from '../values/errors.ts';
 import type { HostPort, InventoryMode } from './host-port.ts';
 import { isJsonObject } from '../values/json-text.ts';
 import type { JsonObject, JsonValue } from '../values/json-text.ts';
-import type { ContextAwareResource } from '../definition/policy-definition.ts';
 import { parseJson } from '../../values/index.ts';
 
 /** The objects of the declared kinds in the shape of a Rego mode. JSON text. */

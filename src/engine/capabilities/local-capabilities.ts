@@ -1,5 +1,5 @@
+import type { ContextAwareResource } from '../../resources/index.ts';
 import type { HostCaller, HostPort, InventoryMode } from './host-port.ts';
-import type { ContextAwareResource } from '../definition/policy-definition.ts';
 import { AnswerCache } from './answer-cache.ts';
 import { InventoryCache } from './inventory-cache.ts';
 import { LocalAnswers } from './local-answers.ts';

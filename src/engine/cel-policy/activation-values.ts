@@ -1,8 +1,8 @@
 import { AuthorizerValue } from '../../cel/index.ts';
-import type { Authorizer, AuthorizationUser, CelValue } from '../../cel/index.ts';
+import type { CelAuthorizer, AuthorizationUser, CelValue } from '../../cel/index.ts';
 import { isJsonObject } from '../values/json-text.ts';
 import type { JsonObject, JsonValue } from '../values/json-text.ts';
-import type { AdmissionRequest } from './admission-request.ts';
+import type { CelRequest } from './admission-request.ts';
 import type { Activation } from './expression-run.ts';
 import type { Match } from './match-resources.ts';
 import { own, textsOf } from '../../values/index.ts';
@@ -43,7 +43,7 @@ export function namespaceValue(namespace: JsonObject | undefined): CelValue {
 }
 
 /** The value of `request` for a policy that matched: as in API servers, without the objects. */
-export function requestValue({ json, ...request }: AdmissionRequest, match: Match): CelValue {
+export function requestValue({ json, ...request }: CelRequest, match: Match): CelValue {
   const value: Record<string, CelValue> = {
     uid: '',
     kind: { ...match.kind },
@@ -68,8 +68,8 @@ export function requestValue({ json, ...request }: AdmissionRequest, match: Matc
 
 /** The values of `authorizer` and `authorizer.requestResource`. */
 export function authorizerValues(
-  { json, requestResource, subResource, namespace, name }: AdmissionRequest,
-  authorizer: Authorizer,
+  { json, requestResource, subResource, namespace, name }: CelRequest,
+  authorizer: CelAuthorizer,
 ): Required<Pick<Activation, 'authorizer' | 'requestResource'>> {
   const value = new AuthorizerValue(userOf(own(json, 'userInfo')), authorizer);
   const { group, resource } = requestResource;

@@ -1,28 +1,17 @@
+import type { GroupVersionKind, GroupVersionResource } from '../../resources/index.ts';
 import { textOf } from '../../values/index.ts';
 import { isJsonObject } from '../values/json-text.ts';
 import type { JsonObject, JsonValue } from '../values/json-text.ts';
 
-export interface ResourceId {
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-}
-
-interface KindId {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-}
-
 /** The fields of a request that policies read. Missing texts are empty. */
-export interface AdmissionRequest {
+export interface CelRequest {
   /** In the version that the API server converted the object to for the policy. */
-  readonly kind: KindId;
-  readonly resource: ResourceId;
+  readonly kind: GroupVersionKind;
+  readonly resource: GroupVersionResource;
   readonly subResource: string;
   /** As in the client's request. */
-  readonly requestKind: KindId;
-  readonly requestResource: ResourceId;
+  readonly requestKind: GroupVersionKind;
+  readonly requestResource: GroupVersionResource;
   readonly name: string;
   readonly namespace: string;
   readonly operation: string;
@@ -33,7 +22,7 @@ export interface AdmissionRequest {
 }
 
 /** Reads the request of an AdmissionReview, with numbers of CEL. Missing fields are empty. */
-export function admissionRequest(json: JsonObject): AdmissionRequest {
+export function admissionRequest(json: JsonObject): CelRequest {
   const kind = kindOf(json.kind);
   const resource = resourceOf(json.resource);
   return {
@@ -52,22 +41,22 @@ export function admissionRequest(json: JsonObject): AdmissionRequest {
 }
 
 /** The name of a request's object for messages; a name to be generated is not known yet. */
-export function objectName({ name, object }: AdmissionRequest): string {
+export function objectName({ name, object }: CelRequest): string {
   const metadata = isJsonObject(object?.metadata) ? object.metadata : {};
   return name || textOf(metadata.name) || textOf(metadata.generateName) || 'Unknown';
 }
 
 /** Whether the request is for a Namespace, which counts as cluster-scoped even if `namespace` is set. */
-export function isForNamespace({ requestKind }: AdmissionRequest): boolean {
+export function isForNamespace({ requestKind }: CelRequest): boolean {
   return requestKind.kind === 'Namespace' && requestKind.version === 'v1' && requestKind.group === '';
 }
 
-function kindOf(value: JsonValue | undefined): KindId {
+function kindOf(value: JsonValue | undefined): GroupVersionKind {
   const { group, version, kind } = isJsonObject(value) ? value : {};
   return { group: textOf(group), version: textOf(version), kind: textOf(kind) };
 }
 
-function resourceOf(value: JsonValue | undefined): ResourceId {
+function resourceOf(value: JsonValue | undefined): GroupVersionResource {
   const { group, version, resource } = isJsonObject(value) ? value : {};
   return { group: textOf(group), version: textOf(version), resource: textOf(resource) };
 }

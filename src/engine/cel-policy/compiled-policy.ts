@@ -23,7 +23,7 @@ import { fieldOfPatch } from './read-policy.ts';
 export interface CompiledPolicy {
   readonly spec: PolicySpec;
   readonly variables: ReadonlyMap<string, Program>;
-  readonly matchConditions: readonly CompiledExpression[];
+  readonly matchConditions: readonly PolicyExpression[];
   readonly validations: readonly CompiledValidation[];
   readonly auditAnnotations: readonly CompiledAuditAnnotation[];
   readonly mutations: readonly CompiledMutation[];
@@ -38,22 +38,22 @@ export interface CompiledPolicy {
   readonly accountUses: readonly string[];
 }
 
-export interface CompiledExpression {
+export interface PolicyExpression {
   /** The expression as runtime errors quote it. */
   readonly text: string;
   readonly program: Program;
 }
 
-export interface CompiledValidation extends CompiledExpression {
+export interface CompiledValidation extends PolicyExpression {
   readonly spec: ValidationSpec;
-  readonly message: CompiledExpression | undefined;
+  readonly message: PolicyExpression | undefined;
 }
 
-export interface CompiledAuditAnnotation extends CompiledExpression {
+export interface CompiledAuditAnnotation extends PolicyExpression {
   readonly key: string;
 }
 
-export interface CompiledMutation extends CompiledExpression {
+export interface CompiledMutation extends PolicyExpression {
   readonly patchType: MutationSpec['patchType'];
 }
 
@@ -204,7 +204,7 @@ class PolicyCompiler {
     scope: ExpressionScope,
     expected: Expected,
     isTrimmed = false,
-  ): CompiledExpression | undefined {
+  ): PolicyExpression | undefined {
     const checked = isTrimmed ? trimSpace(text) : text;
     if (trimSpace(text) === '') {
       // Reported by the reader.

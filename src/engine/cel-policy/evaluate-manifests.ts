@@ -1,10 +1,10 @@
-import type { Authorizer, CelValue } from '../../cel/index.ts';
+import type { CelAuthorizer, CelValue } from '../../cel/index.ts';
 import { EngineError } from '../values/errors.ts';
 import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { errorText } from '../../values/index.ts';
 import { authorizerValues, namespaceValue, requestValue } from './activation-values.ts';
 import { isForNamespace, objectName } from './admission-request.ts';
-import type { AdmissionRequest } from './admission-request.ts';
+import type { CelRequest } from './admission-request.ts';
 import type { Activation } from './expression-run.ts';
 import type { BoundPolicy, LoadedManifests } from './manifests.ts';
 import { manifestProblemText } from './manifests.ts';
@@ -46,10 +46,10 @@ export interface ManifestVerdict {
 
 export interface ManifestEvaluationOptions {
   /** Used by `authorizer`. Default: one that answers with an error. */
-  readonly authorizer?: Authorizer;
+  readonly authorizer?: CelAuthorizer;
 }
 
-const NO_AUTHORIZER: Authorizer = {
+const NO_AUTHORIZER: CelAuthorizer = {
   authorize: () => ({ isAllowed: false, reason: '', error: 'no authorizer is available' }),
 };
 
@@ -60,7 +60,7 @@ const NO_AUTHORIZER: Authorizer = {
  */
 export function evaluateManifests(
   manifests: LoadedManifests,
-  request: AdmissionRequest,
+  request: CelRequest,
   options: ManifestEvaluationOptions = {},
 ): ManifestVerdict {
   if (manifests.problems.length > 0) {
@@ -71,7 +71,7 @@ export function evaluateManifests(
 }
 
 /** Why no policy with a binding applies to the request. Undefined if one does; a match that fails counts. */
-export function unmatchedManifests(manifests: LoadedManifests, request: AdmissionRequest): string | undefined {
+export function unmatchedManifests(manifests: LoadedManifests, request: CelRequest): string | undefined {
   return new ManifestEvaluation(manifests, request, NO_AUTHORIZER).unmatchedBecause();
 }
 
@@ -90,8 +90,8 @@ interface Invocation {
 
 class ManifestEvaluation {
   readonly #manifests: LoadedManifests;
-  readonly #request: AdmissionRequest;
-  readonly #authorizer: Authorizer;
+  readonly #request: CelRequest;
+  readonly #authorizer: CelAuthorizer;
   readonly #warnings: string[] = [];
   readonly #messageProblems = new Set<string>();
   readonly #annotations = new Map<string, string>();
@@ -101,7 +101,7 @@ class ManifestEvaluation {
   /** Failed validations of bindings with the action Audit. */
   readonly #failures: object[] = [];
 
-  constructor(manifests: LoadedManifests, request: AdmissionRequest, authorizer: Authorizer) {
+  constructor(manifests: LoadedManifests, request: CelRequest, authorizer: CelAuthorizer) {
     this.#manifests = manifests;
     this.#request = request;
     this.#authorizer = authorizer;
@@ -369,7 +369,7 @@ class ManifestEvaluation {
   }
 
   /** The request with the current object. */
-  #current(): AdmissionRequest {
+  #current(): CelRequest {
     return this.#isMutated ? { ...this.#request, object: this.#object as JsonObject } : this.#request;
   }
 
@@ -423,7 +423,7 @@ const EXEMPT: ReadonlySet<string> = new Set([
   'authorization.k8s.io/subjectaccessreviews',
 ]);
 
-function isExempt({ requestResource: { group, resource } }: AdmissionRequest): boolean {
+function isExempt({ requestResource: { group, resource } }: CelRequest): boolean {
   return EXEMPT.has(`${group}/${resource}`);
 }
 

@@ -1,6 +1,6 @@
 import { Cancellation, EvaluationFailure, EXPRESSION_COST_LIMIT, LazyStruct } from '../../cel/index.ts';
-import type { Bindings, CelValue, Evaluation } from '../../cel/index.ts';
-import type { CompiledExpression, CompiledPolicy } from './compiled-policy.ts';
+import type { Bindings, CelValue, CelEvaluation } from '../../cel/index.ts';
+import type { PolicyExpression, CompiledPolicy } from './compiled-policy.ts';
 import { VARIABLES_TYPE } from './policy-environment.ts';
 
 /** Variables of expressions during one evaluation. */
@@ -56,7 +56,7 @@ export class ExpressionRun {
   }
 
   /** Throws {@link OutOfBudget}. */
-  evaluate({ program, text }: CompiledExpression): ExpressionResult {
+  evaluate({ program, text }: PolicyExpression): ExpressionResult {
     const { value, cost } = program.run(this.#bindings, { budget: EXPRESSION_COST_LIMIT });
     const variables = this.#variablesCost;
     this.#variablesCost = 0;
@@ -91,6 +91,6 @@ export class ExpressionRun {
   }
 }
 
-function errorOf(value: Evaluation['value']): string | undefined {
+function errorOf(value: CelEvaluation['value']): string | undefined {
   return value instanceof EvaluationFailure || value instanceof Cancellation ? value.message : undefined;
 }

@@ -1,5 +1,5 @@
 import { EvaluationFailure, parseCelJson } from '../../cel/index.ts';
-import type { AuthorizationAnswer, AuthorizationRequest, Authorizer } from '../../cel/index.ts';
+import type { AuthorizationAnswer, AuthorizationRequest, CelAuthorizer } from '../../cel/index.ts';
 import type { CallContext } from '../../wasm/index.ts';
 import { EngineError } from '../values/errors.ts';
 import { isJsonObject } from '../values/json-text.ts';
@@ -8,7 +8,7 @@ import { errorText } from '../../values/index.ts';
 import type { Selector } from '../../resources/index.ts';
 import type { PolicySources } from './settings-policy.ts';
 import { isKnownClusterKind, NAMESPACE_KIND } from './sources.ts';
-import type { NamespaceSource, ParameterSource, ParamKind } from './sources.ts';
+import type { NamespaceSource, ParamSource, ParamKind } from './sources.ts';
 
 const BINDING = 'kubewarden';
 /** Prefix of a host's message for a missing object. */
@@ -16,9 +16,9 @@ const NOT_FOUND = /^Cannot find /u;
 
 /** Sources that call host capabilities, within the policy's contextAwareResources and hostCapabilities. */
 export class HostSources implements PolicySources {
-  readonly params: ParameterSource;
+  readonly params: ParamSource;
   readonly namespaces: NamespaceSource;
-  readonly authorizer: Authorizer;
+  readonly authorizer: CelAuthorizer;
   readonly #context: CallContext;
 
   constructor(context: CallContext) {

@@ -1,7 +1,6 @@
-import type { ContextAwareResource } from '../definition/policy-definition.ts';
 import { isJsonObject } from '../values/json-text.ts';
 import type { JsonObject, JsonValue } from '../values/json-text.ts';
-import { LAST_APPLIED_ANNOTATION, POLICIES_GROUP } from '../../resources/index.ts';
+import { type ContextAwareResource, LAST_APPLIED_ANNOTATION, POLICIES_GROUP } from '../../resources/index.ts';
 import { own, textOf, valueAt } from '../../values/index.ts';
 import { type BoundPolicy, loadManifests, type ManifestProblem } from './manifests.ts';
 import { PolicyEnvironments } from './policy-environment.ts';

@@ -1,5 +1,5 @@
 export { admissionRequest } from './admission-request.ts';
-export type { AdmissionRequest } from './admission-request.ts';
+export type { CelRequest } from './admission-request.ts';
 export { evaluateManifests, unmatchedManifests } from './evaluate-manifests.ts';
 export type { ManifestVerdict } from './evaluate-manifests.ts';
 export { exportPolicy } from './export-policy.ts';
@@ -10,7 +10,7 @@ export { problemsText, problemText } from '../values/field-problem.ts';
 export type { FieldProblem } from '../values/field-problem.ts';
 export { HostSources } from './host-sources.ts';
 export { loadManifests, manifestProblemText } from './manifests.ts';
-export type { LoadedManifests, ManifestOptions, ManifestProblem } from './manifests.ts';
+export type { LoadedManifests, PolicyManifestOptions, ManifestProblem } from './manifests.ts';
 export { lintConditions, lintPolicy } from './lints/lint-policy.ts';
 export type { LintFinding } from './lints/lint-finding.ts';
 export type { KindSchema } from './lints/matched-schemas.ts';

@@ -10,7 +10,7 @@ import { PolicyEnvironments } from './policy-environment.ts';
 import type { BindingSpec } from './policy-spec.ts';
 import { readBinding, readPolicy } from './read-policy.ts';
 import { isKnownClusterKind, isKnownKind } from './sources.ts';
-import type { NamespaceSource, ParameterSource } from './sources.ts';
+import type { NamespaceSource, ParamSource } from './sources.ts';
 import { textOf } from '../../values/index.ts';
 
 const GROUP = 'admissionregistration.k8s.io';
@@ -27,7 +27,7 @@ export interface ManifestProblem extends FieldProblem {
   readonly manifest: string;
 }
 
-export interface ManifestOptions {
+export interface PolicyManifestOptions {
   /** Minor version of the API server that gets the manifests. Default: the newest known. */
   readonly kubernetesVersion?: number;
 }
@@ -49,7 +49,7 @@ export interface LoadedManifests {
   readonly notes: readonly string[];
   readonly validating: readonly BoundPolicy[];
   readonly mutating: readonly BoundPolicy[];
-  readonly params: ParameterSource;
+  readonly params: ParamSource;
   readonly namespaces: NamespaceSource;
 }
 
@@ -70,7 +70,7 @@ function isAdmissionPolicyManifest(json: unknown): boolean {
  * Parses and compiles manifests: policies and bindings, Namespaces, and all other objects as parameters. Never throws;
  * `problems` contains all mistakes.
  */
-export function loadManifests(documents: readonly unknown[], options: ManifestOptions = {}): LoadedManifests {
+export function loadManifests(documents: readonly unknown[], options: PolicyManifestOptions = {}): LoadedManifests {
   return new ManifestLoader(options).load(documents);
 }
 
@@ -83,7 +83,7 @@ class ManifestLoader {
   readonly #bindings = new Map<string, BindingSpec>();
   readonly #objects: JsonObject[] = [];
 
-  constructor(options: ManifestOptions) {
+  constructor(options: PolicyManifestOptions) {
     this.#kubernetesVersion = options.kubernetesVersion ?? MAX_KUBERNETES_VERSION;
     this.#environments = new PolicyEnvironments({
       kubernetesVersion: this.#kubernetesVersion,
@@ -157,7 +157,7 @@ class ManifestLoader {
 }
 
 /** Objects among the manifests, as parameters. */
-class ManifestObjects implements ParameterSource {
+class ManifestObjects implements ParamSource {
   readonly #byKind = new Map<string, JsonObject[]>();
 
   constructor(objects: readonly JsonObject[]) {
@@ -174,7 +174,7 @@ class ManifestObjects implements ParameterSource {
   list(
     kind: ParamKindKey,
     namespace: string | undefined,
-    selector: Parameters<ParameterSource['list']>[2],
+    selector: Parameters<ParamSource['list']>[2],
   ): readonly JsonObject[] {
     return this.#in(kind, namespace).filter((object) => selector.matches(labelsOf(object)));
   }
@@ -221,7 +221,7 @@ class ManifestObjects implements ParameterSource {
   }
 }
 
-type ParamKindKey = Parameters<ParameterSource['isNamespaced']>[0];
+type ParamKindKey = Parameters<ParamSource['isNamespaced']>[0];
 
 function metadataText(object: JsonObject, key: string): string {
   const metadata = isJsonObject(object.metadata) ? object.metadata : {};

@@ -1,20 +1,14 @@
+import type { MatchResult } from '../../resources/match-conditions/index.ts';
 import { MATCH_CONDITIONS_COST_BUDGET } from '../../cel/index.ts';
 import type { CompiledPolicy } from './compiled-policy.ts';
 import { ExpressionRun, OutOfBudget } from './expression-run.ts';
 import type { Activation } from './expression-run.ts';
 
-/** Whether a request matches, or why that cannot be determined. */
-export type Matching =
-  | { readonly matches: true }
-  /** `condition` is the name of the first that is false; undefined: one failed, and failures are ignored. */
-  | { readonly matches: false; readonly condition?: string }
-  | { readonly error: string };
-
 /**
  * Evaluates the match conditions of a policy. One that is false excludes the request, even if others fail. Otherwise a
  * failed condition is an error, or excludes the request with failurePolicy Ignore.
  */
-export function checkMatchConditions(policy: CompiledPolicy, activation: Activation): Matching {
+export function checkMatchConditions(policy: CompiledPolicy, activation: Activation): MatchResult {
   if (policy.matchConditions.length === 0) {
     return { matches: true };
   }

@@ -8,10 +8,10 @@ import {
   unmetConstraint,
 } from '../../resources/index.ts';
 import { pathSegmentProblems } from '../../names/index.ts';
-import type { Labels } from '../../resources/index.ts';
+import type { GroupVersionResource, Labels } from '../../resources/index.ts';
 import type { FieldReader } from '../values/field-reader.ts';
 import { isJsonObject } from '../values/json-text.ts';
-import type { AdmissionRequest, ResourceId } from './admission-request.ts';
+import type { CelRequest } from './admission-request.ts';
 import { readChoice } from '../values/field-problem.ts';
 import type { FieldProblem } from '../values/field-problem.ts';
 import { labelsOf } from '../values/object-labels.ts';
@@ -158,7 +158,7 @@ function checkResources(resources: readonly string[], path: string, problems: Fi
 
 /** The resource and kind by which a request matched: `request.resource` and `request.kind`. */
 export interface Match {
-  readonly resource: ResourceId;
+  readonly resource: GroupVersionResource;
   readonly kind: { readonly group: string; readonly version: string; readonly kind: string };
 }
 
@@ -169,7 +169,7 @@ export interface Match {
  */
 export function matchRequest(
   match: MatchResources,
-  request: AdmissionRequest,
+  request: CelRequest,
   namespaces: NamespaceSource,
 ): Match | undefined {
   const byNamespace = attempt(() => selectsNamespace(match.namespaceSelector, request, namespaces));
@@ -195,7 +195,7 @@ export function matchRequest(
  */
 export function unmatchedBecause(
   match: MatchResources,
-  request: AdmissionRequest,
+  request: CelRequest,
   namespaces: NamespaceSource,
 ): string | undefined {
   if (matchRequest(match, request, namespaces) !== undefined) {
@@ -213,7 +213,7 @@ export function unmatchedBecause(
     : 'objectSelector selects neither the object nor the old one';
 }
 
-function unmetRule(rules: readonly ResourceRule[], request: AdmissionRequest): string {
+function unmetRule(rules: readonly ResourceRule[], request: CelRequest): string {
   const { operation, subResource: subresource, namespace, requestResource } = request;
   const unmet = unmetConstraint(rules, { operation, subresource, namespace }, requestResource);
   const names = new Set(rules.flatMap(({ resourceNames }) => resourceNames));
@@ -228,7 +228,7 @@ function attempt<Value>(run: () => Value): Value | { readonly error: unknown } {
   }
 }
 
-function selectsNamespace(selector: Selector, request: AdmissionRequest, namespaces: NamespaceSource): boolean {
+function selectsNamespace(selector: Selector, request: CelRequest, namespaces: NamespaceSource): boolean {
   const { resource } = request.requestResource;
   if (selector.requirements.length === 0 || (request.namespace === '' && resource !== 'namespaces')) {
     return true;
@@ -236,7 +236,7 @@ function selectsNamespace(selector: Selector, request: AdmissionRequest, namespa
   return selector.matches(namespaceLabels(request, namespaces));
 }
 
-function namespaceLabels(request: AdmissionRequest, namespaces: NamespaceSource): Labels | undefined {
+function namespaceLabels(request: CelRequest, namespaces: NamespaceSource): Labels | undefined {
   const isOwn =
     request.requestResource.resource === 'namespaces' &&
     request.subResource === '' &&
@@ -258,7 +258,7 @@ export class NamespaceMissing extends Error {
   }
 }
 
-function selectsObject(selector: Selector, { object, oldObject }: AdmissionRequest): boolean {
+function selectsObject(selector: Selector, { object, oldObject }: CelRequest): boolean {
   return (
     selector.requirements.length === 0 ||
     [object, oldObject].some((one) => isJsonObject(one) && selector.matches(labelsOf(one)))
@@ -268,7 +268,7 @@ function selectsObject(selector: Selector, { object, oldObject }: AdmissionReque
 function matchRules(
   rules: readonly ResourceRule[],
   matchPolicy: MatchResources['matchPolicy'],
-  request: AdmissionRequest,
+  request: CelRequest,
 ): Match | undefined {
   const { requestResource, requestKind, resource, kind } = request;
   if (rules.some((rule) => matchesRule(rule, requestResource, request))) {
@@ -280,7 +280,7 @@ function matchRules(
     : undefined;
 }
 
-function matchesRule(rule: ResourceRule, resource: ResourceId, request: AdmissionRequest): boolean {
+function matchesRule(rule: ResourceRule, resource: GroupVersionResource, request: CelRequest): boolean {
   const { operation, subResource: subresource, namespace, name } = request;
   return (
     ruleMatches(rule, { operation, subresource, namespace }, resource) &&

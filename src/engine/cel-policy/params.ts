@@ -1,6 +1,6 @@
 import type { JsonObject } from '../values/json-text.ts';
 import type { ParamRef } from './policy-spec.ts';
-import type { ParameterSource, ParamKind } from './sources.ts';
+import type { ParamSource, ParamKind } from './sources.ts';
 
 /** The parameters of a policy cannot be determined. The message is that of API servers. */
 class ConfigurationError extends Error {}
@@ -17,7 +17,7 @@ export class ParametersMissing extends ConfigurationError {
 }
 
 /** @throws {@link ConfigurationError} when the API server does not serve the kind */
-export function checkServed(paramKind: ParamKind | undefined, source: ParameterSource): void {
+export function checkServed(paramKind: ParamKind | undefined, source: ParamSource): void {
   if (paramKind !== undefined && !source.isServed(paramKind)) {
     const { apiVersion, kind } = paramKind;
     const text = `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`;
@@ -33,7 +33,7 @@ export function collectParams(
   paramKind: ParamKind | undefined,
   paramRef: ParamRef | undefined,
   requestNamespace: string,
-  source: ParameterSource,
+  source: ParamSource,
 ): readonly (JsonObject | undefined)[] {
   if (paramKind === undefined || paramRef === undefined) {
     return [undefined];
@@ -55,7 +55,7 @@ function listed(
   paramKind: ParamKind,
   { selector }: ParamRef,
   namespace: string | undefined,
-  source: ParameterSource,
+  source: ParamSource,
 ): JsonObject[] {
   return selector === undefined ? [] : [...source.list(paramKind, namespace, selector)];
 }
@@ -64,7 +64,7 @@ function namespaceOf(
   paramKind: ParamKind,
   paramRef: ParamRef,
   requestNamespace: string,
-  source: ParameterSource,
+  source: ParamSource,
 ): string | undefined {
   if (!source.isNamespaced(paramKind)) {
     if (paramRef.namespace !== undefined) {

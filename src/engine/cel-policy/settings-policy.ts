@@ -1,13 +1,13 @@
+import type { ContextAwareResource } from '../../resources/index.ts';
 import type { ParamRef } from './policy-spec.ts';
 import { authorizerValues, namespaceValue } from './activation-values.ts';
 import { isForNamespace } from './admission-request.ts';
-import type { AdmissionRequest } from './admission-request.ts';
+import type { CelRequest } from './admission-request.ts';
 import { compilePolicy } from './compiled-policy.ts';
 import type { CompiledPolicy } from './compiled-policy.ts';
 import { expressionsProblem } from './expression-lengths.ts';
 import type { Activation } from './expression-run.ts';
 import type { FieldProblem } from '../values/field-problem.ts';
-import type { ContextAwareResource } from '../definition/policy-definition.ts';
 import { checkMatchConditions } from './match-conditions.ts';
 import { matchRequest, type MatchResources, NamespaceMissing, unmatchedBecause } from './match-resources.ts';
 import { mutate, plainJson } from './mutate.ts';
@@ -17,10 +17,10 @@ import { ACCEPTED, denied, verdictOf } from './policy-verdict.ts';
 import type { PolicyEnvironments } from './policy-environment.ts';
 import { readSettings } from './read-policy.ts';
 import { NAMESPACE_KIND } from './sources.ts';
-import type { NamespaceSource, ParameterSource, ParamKind } from './sources.ts';
+import type { NamespaceSource, ParamSource, ParamKind } from './sources.ts';
 import { validate } from './validate.ts';
 import type { ValidationDecision } from './validate.ts';
-import type { Authorizer, CelValue } from '../../cel/index.ts';
+import type { CelAuthorizer, CelValue } from '../../cel/index.ts';
 import { EngineError } from '../values/errors.ts';
 import type { JsonObject } from '../values/json-text.ts';
 import { errorText } from '../../values/index.ts';
@@ -33,9 +33,9 @@ export type ParsedSettings =
 
 /** Sources of data beyond the request. Called only when the policy needs them. */
 export interface PolicySources {
-  readonly params: ParameterSource;
+  readonly params: ParamSource;
   readonly namespaces: NamespaceSource;
-  readonly authorizer: Authorizer;
+  readonly authorizer: CelAuthorizer;
 }
 
 /**
@@ -108,7 +108,7 @@ class SettingsPolicy {
    * @param onNote called with each messageExpression that gave no message. Default: not at all
    */
   evaluate(
-    request: AdmissionRequest,
+    request: CelRequest,
     sources: PolicySources,
     onNote: (text: string) => void = () => undefined,
   ): GuestVerdict {
@@ -138,7 +138,7 @@ class SettingsPolicy {
    * Why the settings do not apply to a request. Undefined if they do, or if only an evaluation says it: with parameters, the
    * authorizer, a namespace that is not known, or a condition that fails.
    */
-  unmatchedBecause(request: AdmissionRequest, namespaces: NamespaceSource): string | undefined {
+  unmatchedBecause(request: CelRequest, namespaces: NamespaceSource): string | undefined {
     const { spec, usesAuthorizer } = this.compiled;
     try {
       const unmet = spec.matchConstraints && unmatchedBecause(spec.matchConstraints, request, namespaces);
@@ -171,7 +171,7 @@ class SettingsPolicy {
     return error instanceof ParametersMissing && error.isOfNamespace ? { ...verdict, lacksParameters: true } : verdict;
   }
 
-  #activation(request: AdmissionRequest, sources: PolicySources): Activation {
+  #activation(request: CelRequest, sources: PolicySources): Activation {
     const { namespaceUse, usesAuthorizer } = this.compiled;
     return {
       object: request.object ?? null,
@@ -226,7 +226,7 @@ class SettingsPolicy {
 }
 
 /** As in API servers, a namespace that cannot be read denies the request even with failurePolicy Ignore. */
-function namespaceOf(request: AdmissionRequest, namespaces: NamespaceSource): CelValue {
+function namespaceOf(request: CelRequest, namespaces: NamespaceSource): CelValue {
   if (request.namespace === '' || isForNamespace(request)) {
     return null;
   }

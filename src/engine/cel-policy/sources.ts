@@ -12,7 +12,7 @@ export interface ParamKind {
 export const NAMESPACE_KIND: ParamKind = { apiVersion: 'v1', kind: 'Namespace' };
 
 /** Source of parameters. Both methods throw on failure, for which the policy's failurePolicy applies. */
-export interface ParameterSource {
+export interface ParamSource {
   /** Undefined when the object does not exist. `namespace` is undefined for cluster-scoped kinds. */
   get(kind: ParamKind, name: string, namespace: string | undefined): JsonObject | undefined;
   /** All selected objects, in one namespace or, for cluster-scoped kinds, in the cluster. */

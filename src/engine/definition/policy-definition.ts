@@ -1,19 +1,13 @@
 import { createHash } from 'node:crypto';
 import { parseJson } from '../../values/index.ts';
 import { canonicalJson } from '../values/json-text.ts';
-import type { PodTemplatesAction } from '../../resources/index.ts';
+import type { ContextAwareResource, PodTemplatesAction } from '../../resources/index.ts';
 import type { ParametersDefinition } from '../parameters/parameters-definition.ts';
 
 /** `protect` enforces verdicts; `monitor` only logs them and allows everything. */
 export type PolicyMode = 'protect' | 'monitor';
 /** The answer of a policy that cannot give a verdict: a denial, or an admission with a warning. */
 export type FailurePolicy = 'Fail' | 'Ignore';
-
-/** A kind that a context-aware policy may read from the cluster. */
-export interface ContextAwareResource {
-  readonly apiVersion: string;
-  readonly kind: string;
-}
 
 /** A module with its settings and rights: the common part of single policies and members of groups. */
 export interface ModuleUse {

@@ -1,12 +1,12 @@
+import type { ContextAwareResource } from '../../resources/index.ts';
 import { EngineError } from '../values/errors.ts';
 import { describeValue, FieldReader } from '../values/field-reader.ts';
-import type { FieldFault, FieldPath } from '../values/field-reader.ts';
+import type { FieldFault, KeyPath } from '../values/field-reader.ts';
 import { parseGroupExpression } from './group-expression.ts';
 import { isJsonObject } from '../values/json-text.ts';
 import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { readParameters } from '../parameters/read-parameters.ts';
 import type {
-  ContextAwareResource,
   FailurePolicy,
   GroupMemberDefinition,
   ModuleUse,
@@ -303,9 +303,9 @@ function readJson(fields: FieldReader, key: string, budget: ValueBudget): string
 }
 
 class NotJson extends Error {
-  readonly path: FieldPath;
+  readonly path: KeyPath;
 
-  constructor(message: string, path: FieldPath) {
+  constructor(message: string, path: KeyPath) {
     super(message);
     this.path = path;
   }
@@ -356,7 +356,7 @@ class JsonCheck {
     }
   }
 
-  #number(value: number, path: FieldPath): void {
+  #number(value: number, path: KeyPath): void {
     if (!Number.isFinite(value)) {
       throw new NotJson(`expected a number that JSON has, got ${value}`, [...path]);
     }

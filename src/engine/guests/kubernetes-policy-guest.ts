@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type * as celPolicy from '../cel-policy/index.ts';
-import type { ManifestOptions, ManifestProblem, ManifestVerdict } from '../cel-policy/index.ts';
+import type { PolicyManifestOptions, ManifestProblem, ManifestVerdict } from '../cel-policy/index.ts';
 import type * as manifestsGuest from './manifests-guest.ts';
 import type { PolicyGuest } from './policy-guest.ts';
 
@@ -30,7 +30,7 @@ export interface KubernetesPolicyGuest extends PolicyGuest {
  */
 export function createManifestsGuest(
   documents: readonly unknown[],
-  options: ManifestOptions = {},
+  options: PolicyManifestOptions = {},
 ): KubernetesPolicyGuest {
   const { ManifestsGuest } = require(`./manifests-guest.${extension}`) as typeof manifestsGuest;
   return new ManifestsGuest(documents, options);
@@ -39,7 +39,7 @@ export function createManifestsGuest(
 /** All mistakes in manifests, for which {@link createManifestsGuest} throws. */
 export function manifestProblems(
   documents: readonly unknown[],
-  options: ManifestOptions = {},
+  options: PolicyManifestOptions = {},
 ): readonly ManifestProblem[] {
   const { loadManifests } = require(`../cel-policy/index.${extension}`) as typeof celPolicy;
   return loadManifests(documents, options).problems;

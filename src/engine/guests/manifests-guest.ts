@@ -1,6 +1,6 @@
 import type { CallContext } from '../../wasm/index.ts';
 import { evaluateManifests, loadManifests, manifestProblemText, unmatchedManifests } from '../cel-policy/index.ts';
-import type { LoadedManifests, ManifestOptions, ManifestVerdict } from '../cel-policy/index.ts';
+import type { LoadedManifests, PolicyManifestOptions, ManifestVerdict } from '../cel-policy/index.ts';
 import { requestOf } from './cel-request.ts';
 import { EngineError } from '../values/errors.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
@@ -12,7 +12,7 @@ export class ManifestsGuest implements PolicyGuest {
   readonly #manifests: LoadedManifests;
 
   /** Throws EngineError `guest-error` with all mistakes in the manifests. */
-  constructor(documents: readonly unknown[], options: ManifestOptions = {}) {
+  constructor(documents: readonly unknown[], options: PolicyManifestOptions = {}) {
     this.#manifests = loadManifests(documents, options);
     const { problems, validating, mutating } = this.#manifests;
     if (problems.length > 0) {

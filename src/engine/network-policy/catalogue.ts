@@ -10,7 +10,7 @@ export const EVIDENCES = ['Code', 'Documentation', 'Issue', 'Inferred'] as const
 export type Evidence = (typeof EVIDENCES)[number];
 
 /** A setting of the provider that has to have a value. Exactly one of `is`, `not` and `contains` is present. */
-export interface Requirement {
+export interface SettingRequirement {
   readonly setting: string;
   readonly is?: string;
   readonly not?: string;
@@ -33,7 +33,7 @@ export interface SupportRow {
   /** What happens where it is not supported. */
   readonly effect?: Effect;
   /** Supported only with these settings. */
-  readonly requires?: readonly Requirement[];
+  readonly requires?: readonly SettingRequirement[];
   /** Of `Partial`: the uses that are not supported. All, when absent. */
   readonly when?: readonly Trait[];
   /** Of `Partial`: what of the cluster decides whether it is supported. */

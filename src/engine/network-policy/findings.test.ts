@@ -4,7 +4,7 @@ import type { JsonValue } from '../values/json-text.ts';
 import { findingsOf } from './findings.ts';
 import { readNetworkPolicy } from './network-policy.ts';
 import type { NetworkPolicy } from './network-policy.ts';
-import { isCovered, PolicySet } from './redundant.ts';
+import { isCovered, NetworkPolicySet } from './redundant.ts';
 
 function policy(name: string, spec: unknown, namespace = 'shop'): NetworkPolicy {
   const metadata = { name, namespace };
@@ -128,7 +128,7 @@ describe('a set of policies', () => {
       policy('one', allow([])),
       policy('twin', { ingress: [{}] }),
     ];
-    const set = new PolicySet([all, one, twin]);
+    const set = new NetworkPolicySet([all, one, twin]);
     assert.equal(set.redundancy(all), undefined);
     assert.equal(
       set.redundancy(one)?.message,
@@ -145,7 +145,7 @@ describe('a set of policies', () => {
     const many = Array.from({ length: 300 }, (_, index) =>
       policy(`p${index}`, allow(peers.toReversed(), [{ port: index + 1 }])),
     );
-    const set = new PolicySet(many);
+    const set = new NetworkPolicySet(many);
     assert.deepEqual(
       many.filter((one) => set.redundancy(one) !== undefined),
       [],

@@ -18,7 +18,7 @@ export type FindingType =
   /** Another policy of the namespace isolates the same pods and allows the same. */
   | 'Redundant';
 
-export interface Finding {
+export interface NetworkPolicyFinding {
   readonly type: FindingType;
   readonly message: string;
   readonly paths: readonly string[];
@@ -32,7 +32,7 @@ export interface PodFacts {
 }
 
 /** @param pods all pods of the cluster, or of the namespace; undefined when they are not known */
-export function findingsOf(policy: NetworkPolicy, pods?: readonly PodFacts[]): readonly Finding[] {
+export function findingsOf(policy: NetworkPolicy, pods?: readonly PodFacts[]): readonly NetworkPolicyFinding[] {
   return [
     ...(pods === undefined ? [] : podFindings(policy, pods)),
     ...allowsNothing(policy),
@@ -41,7 +41,10 @@ export function findingsOf(policy: NetworkPolicy, pods?: readonly PodFacts[]): r
   ];
 }
 
-function podFindings({ namespace, podSelector }: NetworkPolicy, pods: readonly PodFacts[]): readonly Finding[] {
+function podFindings(
+  { namespace, podSelector }: NetworkPolicy,
+  pods: readonly PodFacts[],
+): readonly NetworkPolicyFinding[] {
   const selected = pods.filter((pod) => pod.namespace === namespace && podSelector.matches(pod.labels));
   const paths = ['spec.podSelector'];
   if (selected.length === 0) {
@@ -56,7 +59,7 @@ function podFindings({ namespace, podSelector }: NetworkPolicy, pods: readonly P
 /** Characters of a selector in a message. */
 const MAX_SELECTOR = 120;
 
-function allowsNothing({ directions, rules }: NetworkPolicy): readonly Finding[] {
+function allowsNothing({ directions, rules }: NetworkPolicy): readonly NetworkPolicyFinding[] {
   const empty = [...directions].filter(([direction]) => !rules.some((rule) => rule.direction === direction));
   if (empty.length === 0) {
     return [];
@@ -66,12 +69,12 @@ function allowsNothing({ directions, rules }: NetworkPolicy): readonly Finding[]
   return [{ type: 'AllowsNothing', message, paths: empty.map(([, path]) => path) }];
 }
 
-function rulesWithoutEffect({ rulesWithoutEffect: paths }: NetworkPolicy): readonly Finding[] {
+function rulesWithoutEffect({ rulesWithoutEffect: paths }: NetworkPolicy): readonly NetworkPolicyFinding[] {
   const message = 'has rules without effect: policyTypes does not name their direction';
   return paths.length === 0 ? [] : [{ type: 'RulesWithoutEffect', message, paths: paths.slice(0, MAX_PATHS) }];
 }
 
-function lostEndPorts({ droppedEndPorts: count }: NetworkPolicy): readonly Finding[] {
+function lostEndPorts({ droppedEndPorts: count }: NetworkPolicy): readonly NetworkPolicyFinding[] {
   const message = `lost ${count} endPort: what was applied has it, the object has not, so that only the first port is allowed. The API server drops the field before version 1.25 unless its gate NetworkPolicyEndPort is on`;
   return count === 0 ? [] : [{ type: 'EndPortLost', message, paths: ['metadata.annotations'] }];
 }

@@ -14,16 +14,16 @@ export { EFFECT_TEXTS, EFFECTS, FEATURE_TEXTS, FEATURES, TRAIT_TEXTS } from './f
 export type { Effect, Feature } from './feature.ts';
 export type { ClusterFacts } from './feature-uses.ts';
 export { findingsOf } from './findings.ts';
-export type { Finding, FindingType, PodFacts } from './findings.ts';
+export type { NetworkPolicyFinding, FindingType, PodFacts } from './findings.ts';
 export { isNetworkPolicy, readNetworkPolicy } from './network-policy.ts';
 export type { NetworkPolicy } from './network-policy.ts';
 export { compareNumbers, parseProviderVersion } from './provider-version.ts';
 export { MAX_CATALOGUE_LENGTH, parseCatalogue, readProvider } from './read-catalogue.ts';
-export { PolicySet } from './redundant.ts';
+export { NetworkPolicySet } from './redundant.ts';
 export { FEATURE_NOUNS } from './sentence.ts';
 export { isInRange } from './version-range.ts';
 export { ProviderSupport } from './support.ts';
-export type { ProviderInstance, Status, SupportReason } from './support.ts';
+export type { ProviderInstance, SupportReason } from './support.ts';
 export {
   analysePolicy,
   judgePolicy,

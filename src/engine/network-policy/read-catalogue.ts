@@ -12,7 +12,7 @@ import type {
   PortLimit,
   ProviderExtension,
   ProviderSetting,
-  Requirement,
+  SettingRequirement,
   SupportRow,
   VersionObject,
 } from './catalogue.ts';
@@ -366,7 +366,7 @@ function hint(text: string): string {
   return nearest === undefined ? '' : `: did you mean ${nearest}?`;
 }
 
-function readRequirement(fields: FieldReader): Requirement {
+function readRequirement(fields: FieldReader): SettingRequirement {
   fields.knownKeys(['setting', 'is', 'not', 'contains'], { owner: 'a requirement' });
   const operators = (['is', 'not', 'contains'] as const).filter((key) => fields.isWritten(key));
   if (operators.length !== 1) {

@@ -1,6 +1,6 @@
 import type { LabelRequirement, Selector } from '../../resources/index.ts';
 import { containsCidr } from './cidr.ts';
-import type { Finding } from './findings.ts';
+import type { NetworkPolicyFinding } from './findings.ts';
 import type { Direction, IPBlock, NetworkPolicy, Peer, PortEntry, Rule } from './network-policy.ts';
 
 /** Comparisons of two policies for each policy, so that thousands in a namespace take a second. */
@@ -17,7 +17,7 @@ interface Budget {
  * The policies of a cluster or of files, to find those that change nothing because another one of the namespace isolates at
  * least the same pods and allows at least the same. A policy is not compared with all others: some may be missed.
  */
-export class PolicySet {
+export class NetworkPolicySet {
   /** By namespace and first requirement of the selector. */
   readonly #bySelector = new Map<string, NetworkPolicy[]>();
 
@@ -34,7 +34,7 @@ export class PolicySet {
   }
 
   /** Undefined when no other policy covers the policy, as far as that was looked at. */
-  redundancy(policy: NetworkPolicy): Finding | undefined {
+  redundancy(policy: NetworkPolicy): NetworkPolicyFinding | undefined {
     let compared = 0;
     const steps = { left: MAX_STEPS };
     for (const requirement of [undefined, ...policy.podSelector.requirements]) {

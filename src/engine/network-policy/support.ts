@@ -1,4 +1,5 @@
-import type { Provider, Requirement, SupportRow } from './catalogue.ts';
+import type { ConditionStatus } from '../../resources/index.ts';
+import type { Provider, SettingRequirement, SupportRow } from './catalogue.ts';
 import type { Effect, Feature, Trait } from './feature.ts';
 import { compareNumbers, isNewerMinor, parseProviderVersion } from './provider-version.ts';
 import type { ProviderVersion } from './provider-version.ts';
@@ -15,8 +16,6 @@ export interface ProviderInstance {
   /** Whether all other settings have their defaults. */
   readonly hasOtherDefaults?: boolean;
 }
-
-export type Status = 'True' | 'False' | 'Unknown';
 
 /** Why a feature is supported, or not. Reasons of conditions. */
 export type SupportReason =
@@ -41,7 +40,7 @@ export type SupportReason =
 
 /** Whether a provider supports one use of a feature. */
 export interface Support {
-  readonly status: Status;
+  readonly status: ConditionStatus;
   readonly reason: SupportReason;
   /** What happens if it does not. */
   readonly effect?: Effect;
@@ -180,7 +179,7 @@ export class ProviderSupport {
       .map(requirementText);
   }
 
-  #default({ setting }: Requirement): string {
+  #default({ setting }: SettingRequirement): string {
     return this.provider.settings.get(setting)?.default ?? '';
   }
 }
@@ -189,14 +188,14 @@ function unknownVersion(because: string): Support {
   return { status: 'Unknown', reason: 'ProviderVersionUnknown', because };
 }
 
-function isMet({ is, not, contains }: Requirement, value: string): boolean {
+function isMet({ is, not, contains }: SettingRequirement, value: string): boolean {
   if (is !== undefined) {
     return value === is;
   }
   return not === undefined ? value.split(',').includes(contains ?? '') : value !== not;
 }
 
-function requirementText({ setting, is, not, contains }: Requirement): string {
+function requirementText({ setting, is, not, contains }: SettingRequirement): string {
   if (is !== undefined) {
     return `${setting} is ${JSON.stringify(is)}`;
   }

@@ -1,3 +1,4 @@
+import type { ConditionStatus } from '../../resources/index.ts';
 import { shortened } from '../../values/index.ts';
 import { worseEffect } from './feature.ts';
 import type { Effect, Feature } from './feature.ts';
@@ -6,7 +7,7 @@ import { featureUses, portsByPeer } from './feature-uses.ts';
 import type { ClusterFacts, FeatureUse } from './feature-uses.ts';
 import type { NetworkPolicy } from './network-policy.ts';
 import { unknownText, unsupportedText } from './sentence.ts';
-import type { ProviderSupport, Status, Support, SupportReason } from './support.ts';
+import type { ProviderSupport, Support, SupportReason } from './support.ts';
 
 /** The condition of what this version cannot read: fields of later versions of the API, values of no known type. */
 export const UNREAD_FIELDS = 'UnreadFields';
@@ -14,7 +15,7 @@ export const UNREAD_FIELDS = 'UnreadFields';
 /** What a provider does with one feature that a policy uses: a condition, for people and programs. */
 export interface FeatureVerdict {
   readonly type: Feature | typeof UNREAD_FIELDS;
-  readonly status: Status;
+  readonly status: ConditionStatus;
   readonly reason: SupportReason;
   readonly effect?: Effect;
   /** A sentence. */
@@ -30,7 +31,7 @@ export interface ProviderVerdict {
   readonly provider: string;
   readonly version?: string;
   readonly controllerName: string;
-  readonly accepted: Status;
+  readonly accepted: ConditionStatus;
   readonly reason: SupportReason;
   /** The most dangerous effect of what is not supported. */
   readonly effect?: Effect;
@@ -135,7 +136,7 @@ interface Judged {
   readonly warning?: ProviderWarning;
 }
 
-const SEVERITY: Readonly<Record<Status, number>> = { True: 0, Unknown: 1, False: 2 };
+const SEVERITY: Readonly<Record<ConditionStatus, number>> = { True: 0, Unknown: 1, False: 2 };
 
 /** The worst of all uses decides; what depends on an unknown cluster only warns. */
 function judgeFeature(

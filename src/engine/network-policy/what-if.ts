@@ -1,6 +1,7 @@
+import type { ConditionStatus } from '../../resources/index.ts';
 import { EFFECTS } from './feature.ts';
 import type { Effect } from './feature.ts';
-import type { Status, SupportReason } from './support.ts';
+import type { SupportReason } from './support.ts';
 import type { FeatureVerdict, ProviderVerdict } from './verdict.ts';
 
 /** What a change of provider or version does to a feature that a policy uses. */
@@ -14,7 +15,7 @@ export interface FeatureChange {
 }
 
 export interface FeatureState {
-  readonly status: Status;
+  readonly status: ConditionStatus;
   readonly reason: SupportReason;
   readonly effect?: Effect;
   readonly message: string;
@@ -62,7 +63,7 @@ function pathsOf({ features }: ProviderVerdict, type: FeatureVerdict['type']): r
   return features.find((feature) => feature.type === type)?.paths;
 }
 
-const STATUS_SEVERITY: Readonly<Record<Status, number>> = { True: 0, Unknown: 2, False: 3 };
+const STATUS_SEVERITY: Readonly<Record<ConditionStatus, number>> = { True: 0, Unknown: 2, False: 3 };
 
 /** The status first, then the effect. */
 export function severity({ status, effect, isWarned }: Omit<FeatureState, 'message' | 'reason'>): number {

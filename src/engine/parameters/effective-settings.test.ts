@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { JsonObject } from '../../values/index.ts';
 import type { SettingsVerdict } from '../verdict/guest-verdict.ts';
 import { type LookupResult, type ObjectLookup, UnknownObject } from '../review/object-lookup.ts';
-import { type EffectiveSettings, ParameterizedSettings, type ValidationResult } from './effective-settings.ts';
+import { type EffectiveSettings, ParameterizedSettings, type SettingsResult } from './effective-settings.ts';
 import type { ParametersDefinition } from './parameters-definition.ts';
 
 const BY_RESOURCE: ParametersDefinition = {
@@ -37,7 +37,7 @@ class Subject {
 
   resolve(
     namespace = 'tool-a',
-    verdict: (settings: string) => ValidationResult = () => ({ valid: true }),
+    verdict: (settings: string) => SettingsResult = () => ({ valid: true }),
   ): EffectiveSettings {
     const objects: ObjectLookup = {
       find: ({ kind, namespace: within, name }) =>

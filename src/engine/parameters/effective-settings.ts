@@ -29,7 +29,7 @@ const MAX_REMEMBERED = 20_000;
 const MAX_PROBLEM_LENGTH = 1_024;
 
 /** The verdict of a policy on settings; `isPostponed`: there is none yet. */
-export type ValidationResult =
+export type SettingsResult =
   | SettingsVerdict
   | { readonly valid: false; readonly message: string; readonly isPostponed: true };
 
@@ -39,7 +39,7 @@ export interface SettingsRequest {
   readonly namespace: string;
   readonly objects: ObjectLookup;
   /** Lets the policy validate settings. Throws what the guest throws. */
-  readonly validate: (settingsJson: string) => ValidationResult;
+  readonly validate: (settingsJson: string) => SettingsResult;
 }
 
 type Evaluated = { readonly settingsJson: string } | { readonly problem: string; readonly isPostponed?: true };
@@ -182,7 +182,7 @@ export class ParameterizedSettings {
     return JSON.stringify(merged);
   }
 
-  #validated(settingsJson: string, validate: SettingsRequest['validate']): ValidationResult {
+  #validated(settingsJson: string, validate: SettingsRequest['validate']): SettingsResult {
     const hash = createHash('sha256').update(settingsJson).digest('base64');
     const known = this.#verdicts.get(hash);
     if (known !== undefined) {

@@ -5,10 +5,10 @@ import type { JsonObject } from '../values/json-text.ts';
 import { isChecked, isPod, podResourceOf } from '../pod-security/index.ts';
 import { violationsOf } from './check-pod.ts';
 import { withDefaults, withEphemeralDefaults } from './defaults.ts';
-import { Pod, readPod } from './pod.ts';
+import { ProfilePod, readProfilePod } from './pod.ts';
 import type { PodProfileSettings } from './settings.ts';
 import { violationsMessage, violationText } from './violations.ts';
-import type { Violation } from './violations.ts';
+import type { ProfileViolation } from './violations.ts';
 
 /** Verdict on one request. */
 export interface PodProfileVerdict {
@@ -47,22 +47,27 @@ export function applyPodProfile(request: unknown, settings: PodProfileSettings):
   if (operation !== 'CREATE' && operation !== 'UPDATE') {
     return refused('expected the operation CREATE, UPDATE, DELETE or CONNECT, got another');
   }
-  const pod = readPod(request.object);
-  return pod instanceof Pod ? verdictOn(request, pod, settings) : denied([malformed(pod)]);
+  const pod = readProfilePod(request.object);
+  return pod instanceof ProfilePod ? verdictOn(request, pod, settings) : denied([malformed(pod)]);
 }
 
-function verdictOn(request: JsonObject, pod: Pod, settings: PodProfileSettings): PodProfileVerdict {
+function verdictOn(request: JsonObject, pod: ProfilePod, settings: PodProfileSettings): PodProfileVerdict {
   const isCreated = request.operation === 'CREATE';
-  const oldPod = isCreated ? undefined : readPod(request.oldObject);
-  const known = oldPod instanceof Pod ? oldPod : undefined;
+  const oldPod = isCreated ? undefined : readProfilePod(request.oldObject);
+  const known = oldPod instanceof ProfilePod ? oldPod : undefined;
   const mutated = isCreated ? withDefaults(pod, settings) : updated(request, pod, known, settings);
   const isMutated = mutated !== pod.object;
-  const violations = newViolations(isMutated ? readPod(mutated) : pod, known, settings);
+  const violations = newViolations(isMutated ? readProfilePod(mutated) : pod, known, settings);
   return violations.length > 0 ? denied(violations) : { ...ACCEPTED, ...(isMutated ? { mutatedObject: mutated } : {}) };
 }
 
 /** Of a pod that exists, only additional ephemeral containers can get defaults. */
-function updated(request: JsonObject, pod: Pod, known: Pod | undefined, settings: PodProfileSettings): JsonObject {
+function updated(
+  request: JsonObject,
+  pod: ProfilePod,
+  known: ProfilePod | undefined,
+  settings: PodProfileSettings,
+): JsonObject {
   if (textOf(request.subResource) !== EPHEMERAL_CONTAINERS) {
     return pod.object;
   }
@@ -72,22 +77,22 @@ function updated(request: JsonObject, pod: Pod, known: Pod | undefined, settings
 
 /** The violations that the pod did not have before, so that pods from before the policy can be updated, and end. */
 function newViolations(
-  pod: Pod | ShapeFault,
-  known: Pod | undefined,
+  pod: ProfilePod | ShapeFault,
+  known: ProfilePod | undefined,
   settings: PodProfileSettings,
-): readonly Violation[] {
-  if (!(pod instanceof Pod)) {
+): readonly ProfileViolation[] {
+  if (!(pod instanceof ProfilePod)) {
     return [malformed(pod)];
   }
   const before = new Set(known === undefined ? [] : violationsOf(known, settings).map(violationText));
   return violationsOf(pod, settings).filter((violation) => !before.has(violationText(violation)));
 }
 
-function malformed({ path, problem }: ShapeFault): Violation {
+function malformed({ path, problem }: ShapeFault): ProfileViolation {
   return { field: path, problem };
 }
 
-function denied(violations: readonly Violation[]): PodProfileVerdict {
+function denied(violations: readonly ProfileViolation[]): PodProfileVerdict {
   return { accepted: false, message: violationsMessage(violations), code: FORBIDDEN };
 }
 

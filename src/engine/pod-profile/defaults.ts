@@ -5,20 +5,20 @@ import { APPARMOR_ANNOTATION } from '../pod-security/index.ts';
 import { defaultId } from './id-rule.ts';
 import { isSet } from './is-set.ts';
 import { CONTAINER_LISTS } from './pod.ts';
-import type { ContainerSecurity, Pod, SharedSecurity } from './pod.ts';
+import type { ProfileContainerSecurity, ProfilePod, ProfileSharedSecurity } from './pod.ts';
 import { fieldOfProfile, profileOfAnnotation } from './profile-rule.ts';
 import type { PodProfileSettings } from './settings.ts';
 
 type ContainerList = (typeof CONTAINER_LISTS)[number];
 
 /** A new pod with the defaults that it lacks; the same object when it lacks none. */
-export function withDefaults(pod: Pod, settings: PodProfileSettings): JsonObject {
+export function withDefaults(pod: ProfilePod, settings: PodProfileSettings): JsonObject {
   const { defaultClass } = settings.runtimeClasses;
   const spec = withMembers(objectIn(pod.object, 'spec'), {
     runtimeClassName: isSet(pod.spec.runtimeClassName) ? undefined : defaultClass,
   });
   const withPod = withSecurity(spec, podDefaults(pod, settings));
-  const defaultsOf = (security: ContainerSecurity): JsonObject => containerDefaults(security, settings);
+  const defaultsOf = (security: ProfileContainerSecurity): JsonObject => containerDefaults(security, settings);
   const lists = pod.isWindows ? [] : CONTAINER_LISTS;
   return withSpec(
     pod.object,
@@ -30,8 +30,12 @@ export function withDefaults(pod: Pod, settings: PodProfileSettings): JsonObject
  * A pod with the defaults of its new ephemeral containers, those whose name is not `known`. The rest of a
  * pod cannot be changed, so what other containers inherit is set here as well.
  */
-export function withEphemeralDefaults(pod: Pod, known: ReadonlySet<string>, settings: PodProfileSettings): JsonObject {
-  const defaultsOf = (security: ContainerSecurity, name: string): JsonObject => {
+export function withEphemeralDefaults(
+  pod: ProfilePod,
+  known: ReadonlySet<string>,
+  settings: PodProfileSettings,
+): JsonObject {
+  const defaultsOf = (security: ProfileContainerSecurity, name: string): JsonObject => {
     if (known.has(name)) {
       return {};
     }
@@ -46,7 +50,7 @@ export function withEphemeralDefaults(pod: Pod, known: ReadonlySet<string>, sett
   return withSpec(pod.object, withContainers(objectIn(pod.object, 'spec'), 'ephemeralContainers', pod, defaultsOf));
 }
 
-function podDefaults({ security, isWindows }: Pod, settings: PodProfileSettings): JsonObject {
+function podDefaults({ security, isWindows }: ProfilePod, settings: PodProfileSettings): JsonObject {
   const group = (security.supplementalGroups ?? []).length > 0 ? undefined : defaultId(settings.supplementalGroups);
   const groups: Members = {
     fsGroup: isSet(security.fsGroup) ? undefined : defaultId(settings.fsGroup),
@@ -57,15 +61,15 @@ function podDefaults({ security, isWindows }: Pod, settings: PodProfileSettings)
 
 /** Defaults of what containers inherit, unless `inherits` has them. */
 function sharedDefaults(
-  security: SharedSecurity,
-  inherits: SharedSecurity,
+  security: ProfileSharedSecurity,
+  inherits: ProfileSharedSecurity,
   isWindows: boolean,
   { runAsUser, runAsGroup, seLinux, seccomp, appArmor }: PodProfileSettings,
 ): JsonObject {
-  const has = (field: keyof SharedSecurity): boolean => isSet(security[field] ?? inherits[field]);
+  const has = (field: keyof ProfileSharedSecurity): boolean => isSet(security[field] ?? inherits[field]);
   const needsNonRoot = runAsUser.rule === 'MustRunAsNonRoot' && !has('runAsNonRoot');
   const nonRoot: Members = { runAsNonRoot: needsNonRoot && (isWindows || !has('runAsUser')) ? true : undefined };
-  const ifMissing = (field: keyof SharedSecurity, value: JsonValue | undefined): Members => ({
+  const ifMissing = (field: keyof ProfileSharedSecurity, value: JsonValue | undefined): Members => ({
     [field]: has(field) ? undefined : value,
   });
   const profile = (name: string | undefined): JsonObject | undefined =>
@@ -83,7 +87,7 @@ function sharedDefaults(
 }
 
 function containerDefaults(
-  { allowPrivilegeEscalation, capabilities, privileged, readOnlyRootFilesystem }: ContainerSecurity,
+  { allowPrivilegeEscalation, capabilities, privileged, readOnlyRootFilesystem }: ProfileContainerSecurity,
   settings: PodProfileSettings,
 ): JsonObject {
   // API servers refuse a privileged container with allowPrivilegeEscalation: false.
@@ -96,7 +100,7 @@ function containerDefaults(
 }
 
 function capabilityDefaults(
-  capabilities: ContainerSecurity['capabilities'],
+  capabilities: ProfileContainerSecurity['capabilities'],
   { capabilities: { added, dropped } }: PodProfileSettings,
 ): JsonObject | undefined {
   const [add, drop] = [new Set(capabilities?.add), new Set(capabilities?.drop)];
@@ -114,8 +118,8 @@ function capabilityDefaults(
 function withContainers(
   spec: JsonObject,
   list: ContainerList,
-  pod: Pod,
-  defaultsOf: (security: ContainerSecurity, name: string) => JsonObject,
+  pod: ProfilePod,
+  defaultsOf: (security: ProfileContainerSecurity, name: string) => JsonObject,
 ): JsonObject {
   const containers = spec[list];
   if (!Array.isArray(containers)) {

@@ -62,32 +62,32 @@ const podShape = object({
 type PodValue = ValueOf<typeof podShape>;
 type PodSpec = NonNullable<PodValue['spec']>;
 type ContainerSpec = ValueOf<typeof container>;
-export type Volume = ValueOf<typeof volume>;
+export type ProfileVolume = ValueOf<typeof volume>;
 export type PodSecurity = NonNullable<PodSpec['securityContext']>;
-export type ContainerSecurity = NonNullable<ContainerSpec['securityContext']>;
+export type ProfileContainerSecurity = NonNullable<ContainerSpec['securityContext']>;
 /** What a pod and its containers can set. */
-export type SharedSecurity = Pick<ContainerSecurity, keyof typeof inherited>;
+export type ProfileSharedSecurity = Pick<ProfileContainerSecurity, keyof typeof inherited>;
 
 /** The lists of containers, in the order in which violations are reported. */
 export const CONTAINER_LISTS = ['initContainers', 'containers', 'ephemeralContainers'] as const;
 
 /** A container of any list. */
-export interface Container {
+export interface ProfileContainer {
   readonly name: string;
   /** `spec.initContainers[0]`. */
   readonly path: string;
   readonly spec: ContainerSpec;
-  readonly security: ContainerSecurity;
+  readonly security: ProfileContainerSecurity;
 }
 
 /** A pod with a valid shape of all that a profile reads. */
-export class Pod {
+export class ProfilePod {
   readonly object: JsonObject;
   readonly spec: PodSpec;
   readonly security: PodSecurity;
   readonly annotations: Readonly<Record<string, string | null>>;
   readonly isWindows: boolean;
-  readonly containers: readonly Container[];
+  readonly containers: readonly ProfileContainer[];
 
   constructor(object: JsonObject, spec: PodSpec, annotations: Readonly<Record<string, string | null>>) {
     this.object = object;
@@ -112,7 +112,7 @@ export class Pod {
 }
 
 /** The pod in an object, or the first mistake in its shape. `spec` is required. */
-export function readPod(value: unknown): Pod | ShapeFault {
+export function readProfilePod(value: unknown): ProfilePod | ShapeFault {
   const fault = podShape.faultIn(value);
   if (fault !== undefined) {
     // Paths of shapes start with a dot; that of the whole is empty.
@@ -121,5 +121,5 @@ export function readPod(value: unknown): Pod | ShapeFault {
   const { metadata, spec } = value as PodValue;
   return spec === null || spec === undefined
     ? { path: 'spec', problem: 'expected an object, got nothing' }
-    : new Pod(value as JsonObject, spec, metadata?.annotations ?? {});
+    : new ProfilePod(value as JsonObject, spec, metadata?.annotations ?? {});
 }

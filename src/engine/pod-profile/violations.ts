@@ -7,7 +7,7 @@ export const MAX_MESSAGE = 4_000;
 const MAX_VIOLATION = 600;
 
 /** A field that the profile forbids. */
-export interface Violation {
+export interface ProfileViolation {
   /** `spec.containers[0].securityContext.runAsUser`. */
   readonly field: string;
   /** `expected 1000, got 0`. */
@@ -16,7 +16,7 @@ export interface Violation {
 
 /** Collects violations in the order of the checks. */
 export class Violations {
-  readonly all: Violation[] = [];
+  readonly all: ProfileViolation[] = [];
 
   /** Nothing when there is no problem. */
   add(field: string, problem: string | undefined): void {
@@ -26,12 +26,12 @@ export class Violations {
   }
 }
 
-export function violationText({ field, problem }: Violation): string {
+export function violationText({ field, problem }: ProfileViolation): string {
   return `${field}: ${problem}`;
 }
 
 /** As many violations as the message has room for, at least one, and the number of the others. */
-export function violationsMessage(violations: readonly Violation[]): string {
+export function violationsMessage(violations: readonly ProfileViolation[]): string {
   let message = 'violates the pod profile';
   let separator = ': ';
   for (const [index, violation] of violations.entries()) {

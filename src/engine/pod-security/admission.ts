@@ -9,7 +9,7 @@ import { Pod, readPod } from './checks/pod.ts';
 import type { PodSecuritySettings } from './settings.ts';
 import type { ShapeFault } from '../values/json-shape.ts';
 import { describeViolations, violationsOf } from './standards.ts';
-import type { Violation } from './standards.ts';
+import type { StandardsViolation } from './standards.ts';
 import { isChecked, isPod, pathPrefix, podResourceOf, templateIn } from './workload.ts';
 import type { PodResource } from './workload.ts';
 import { textOf } from '../../values/index.ts';
@@ -25,7 +25,7 @@ export interface PodSecurityVerdict {
   /** Keys of Kubernetes' admission plugin: `enforce-policy`, `audit-violations`, `exempt`, `error`. */
   readonly auditAnnotations: Readonly<Record<string, string>>;
   /** Violations of the first of enforce, audit and warn that has any. Paths are relative to the request's object. */
-  readonly violations: readonly Violation[];
+  readonly violations: readonly StandardsViolation[];
 }
 
 const FORBIDDEN = 403;
@@ -140,8 +140,8 @@ function isSignificant(pod: Pod, oldPod: Pod | ShapeFault): boolean {
 
 function verdictOn(pod: Pod | ShapeFault, policy: NamespacePolicy, isEnforced: boolean): PodSecurityVerdict {
   const { enforce, audit, warn, labelError } = policy;
-  const known: { readonly level: LevelVersion; readonly violations: readonly Violation[] }[] = [];
-  const violationsAt = (level: LevelVersion): readonly Violation[] => {
+  const known: { readonly level: LevelVersion; readonly violations: readonly StandardsViolation[] }[] = [];
+  const violationsAt = (level: LevelVersion): readonly StandardsViolation[] => {
     const same = known.find((one) => isSameLevel(one.level, level));
     const violations = same?.violations ?? violationsOf(level, pod);
     known.push({ level, violations });
@@ -164,7 +164,7 @@ function verdictOn(pod: Pod | ShapeFault, policy: NamespacePolicy, isEnforced: b
   };
 }
 
-function violationText(level: LevelVersion, violations: readonly Violation[]): string {
+function violationText(level: LevelVersion, violations: readonly StandardsViolation[]): string {
   return `PodSecurity "${levelText(level)}": ${describeViolations(violations)}`;
 }
 

@@ -3,12 +3,12 @@ export const LEVELS = ['privileged', 'baseline', 'restricted'] as const;
 export type Level = (typeof LEVELS)[number];
 
 /** The version of Kubernetes whose standards apply: `v1.25`, or `latest`. */
-export type PolicyVersion = 'latest' | `v1.${number}`;
+export type StandardsVersion = 'latest' | `v1.${number}`;
 
 /** A level in a version. */
 export interface LevelVersion {
   readonly level: Level;
-  readonly version: PolicyVersion;
+  readonly version: StandardsVersion;
 }
 
 /** The level without restrictions. */
@@ -19,7 +19,7 @@ export function isLevel(value: unknown): value is Level {
 }
 
 /** Future versions are valid, and equal `latest`. */
-export function isPolicyVersion(value: unknown): value is PolicyVersion {
+export function isPolicyVersion(value: unknown): value is StandardsVersion {
   return (
     value === 'latest' ||
     (typeof value === 'string' && /^v1\.(?:0|[1-9][0-9]*)$/.test(value) && Number.isSafeInteger(minorOf(value)))

@@ -1,6 +1,6 @@
 import { quote } from '../../go/index.ts';
 import { isLevel, isPolicyVersion, isStricter, LEVELS } from './level.ts';
-import type { Level, LevelVersion, PolicyVersion } from './level.ts';
+import type { Level, LevelVersion, StandardsVersion } from './level.ts';
 import type { PodSecuritySettings } from './settings.ts';
 
 const PREFIX = 'pod-security.kubernetes.io/';
@@ -42,7 +42,7 @@ function labelledPolicy(settings: PodSecuritySettings, labels: Readonly<Record<s
   };
   const level = (name: string, fallback: Level): Level | undefined =>
     read(name, isLevel, fallback, `must be one of ${LEVELS.join(', ')}`);
-  const version = (name: string): PolicyVersion | undefined =>
+  const version = (name: string): StandardsVersion | undefined =>
     read(name, isPolicyVersion, 'latest', 'must be "latest" or "v1.x"');
 
   const enforceLabel = level('enforce', 'restricted');

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { MAX_ENTRIES } from '../values/json-shape.ts';
 import { describeViolations, evaluatePodSecurity, MALFORMED } from './standards.ts';
-import type { Violation } from './standards.ts';
+import type { StandardsViolation } from './standards.ts';
 
 type Json = Record<string, unknown>;
 
@@ -58,7 +58,7 @@ function hardenedPod(): { metadata: Json; spec: Json } {
   };
 }
 
-function restricted(spec: unknown, metadata: unknown = {}): readonly Violation[] {
+function restricted(spec: unknown, metadata: unknown = {}): readonly StandardsViolation[] {
   return evaluatePodSecurity('restricted', 'latest', metadata, spec);
 }
 

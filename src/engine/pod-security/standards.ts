@@ -1,18 +1,18 @@
-import type { Check, Finding, Revision } from './checks/check.ts';
+import type { PodSecurityCheck, PodSecurityFinding, Revision } from './checks/check.ts';
 import { HOST_CHECKS } from './checks/host.ts';
 import { PRIVILEGE_CHECKS } from './checks/privileges.ts';
 import { PROFILE_CHECKS } from './checks/profiles.ts';
 import { minorOf } from './level.ts';
-import type { Level, LevelVersion, PolicyVersion } from './level.ts';
+import type { Level, LevelVersion, StandardsVersion } from './level.ts';
 import { Pod, readPod } from './checks/pod.ts';
 import type { ShapeFault } from '../values/json-shape.ts';
 
 /** A violation of a level. */
-export interface Violation extends Finding {
+export interface StandardsViolation extends PodSecurityFinding {
   /** Id of the check in Kubernetes' admission plugin, or {@link MALFORMED}. */
   readonly check: string;
   /** The version since which the check has this form. */
-  readonly since: PolicyVersion;
+  readonly since: StandardsVersion;
 }
 
 /** The check for values that are not pods. Not in Kubernetes, which never sees such values. */
@@ -23,14 +23,14 @@ interface Rule extends Revision {
 }
 
 /** The checks in the order of Kubernetes' messages: baseline before restricted, and by id. */
-const CHECKS: readonly Check[] = [...HOST_CHECKS, ...PRIVILEGE_CHECKS, ...PROFILE_CHECKS].sort((a, b) =>
+const CHECKS: readonly PodSecurityCheck[] = [...HOST_CHECKS, ...PRIVILEGE_CHECKS, ...PROFILE_CHECKS].sort((a, b) =>
   a.level === b.level ? (a.id < b.id ? -1 : 1) : a.level === 'baseline' ? -1 : 1,
 );
 
 const NEWEST_MINOR = Math.max(...CHECKS.flatMap(({ revisions }) => revisions.map(({ since }) => since)));
 
 /** The newest version with a changed standard; `latest` equals it. */
-export const NEWEST_VERSION: PolicyVersion = `v1.${NEWEST_MINOR}`;
+export const NEWEST_VERSION: StandardsVersion = `v1.${NEWEST_MINOR}`;
 
 /** The rules of each minor version. */
 const RULES: Readonly<Record<Exclude<Level, 'privileged'>, readonly (readonly Rule[])[]>> = {
@@ -46,7 +46,7 @@ function everyMinor(rules: (minor: number) => readonly Rule[]): readonly (readon
   return Array.from({ length: NEWEST_MINOR + 1 }, (_, minor) => rules(minor));
 }
 
-function rulesOf(minor: number, level: Check['level']): readonly Rule[] {
+function rulesOf(minor: number, level: PodSecurityCheck['level']): readonly Rule[] {
   return CHECKS.filter((check) => check.level === level).flatMap(({ id, revisions }) => {
     const revision = revisions.findLast(({ since }) => since <= minor);
     return revision === undefined ? [] : [{ id, ...revision }];
@@ -60,24 +60,24 @@ function rulesOf(minor: number, level: Check['level']): readonly Rule[] {
  */
 export function evaluatePodSecurity(
   level: Level,
-  version: PolicyVersion,
+  version: StandardsVersion,
   podMetadata: unknown,
   podSpec: unknown,
-): readonly Violation[] {
+): readonly StandardsViolation[] {
   return violationsOf({ level, version }, readPod({ metadata: podMetadata, spec: podSpec }, ''));
 }
 
-const NO_VIOLATIONS: readonly Violation[] = Object.freeze([]);
+const NO_VIOLATIONS: readonly StandardsViolation[] = Object.freeze([]);
 
 /** Like {@link evaluatePodSecurity}, for a parsed pod or a mistake in its shape. */
-export function violationsOf({ level, version }: LevelVersion, pod: Pod | ShapeFault): readonly Violation[] {
+export function violationsOf({ level, version }: LevelVersion, pod: Pod | ShapeFault): readonly StandardsViolation[] {
   if (level === 'privileged') {
     return NO_VIOLATIONS;
   }
   if (!(pod instanceof Pod)) {
     return [malformed(pod)];
   }
-  const violations: Violation[] = [];
+  const violations: StandardsViolation[] = [];
   for (const { id, since, check } of RULES[level][Math.min(minorOf(version), NEWEST_MINOR)] ?? []) {
     const finding = check(pod);
     if (finding !== undefined) {
@@ -87,7 +87,7 @@ export function violationsOf({ level, version }: LevelVersion, pod: Pod | ShapeF
   return violations;
 }
 
-function malformed({ path, problem }: ShapeFault): Violation {
+function malformed({ path, problem }: ShapeFault): StandardsViolation {
   return {
     check: MALFORMED,
     since: 'v1.0',
@@ -99,6 +99,6 @@ function malformed({ path, problem }: ShapeFault): Violation {
 }
 
 /** All violations as one text, as in Kubernetes after `violates PodSecurity "restricted:latest": `. */
-export function describeViolations(violations: readonly Violation[]): string {
+export function describeViolations(violations: readonly StandardsViolation[]): string {
   return violations.map(({ reason, detail }) => (detail === '' ? reason : `${reason} (${detail})`)).join(', ');
 }

@@ -1,4 +1,4 @@
-import type { ResourceId } from '../../resources/index.ts';
+import type { GroupVersionKind, GroupVersionResource } from '../../resources/index.ts';
 import { FieldNames } from '../values/field-names.ts';
 import type { JsonMember } from '../values/json-scan.ts';
 import { isJsonObject } from '../values/json-text.ts';
@@ -6,13 +6,6 @@ import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { readBody, wrongShape } from './review-body.ts';
 import type { Members, ReviewBody } from './review-body.ts';
 import { textOf, valueAt } from '../../values/index.ts';
-
-/** Group, version and kind as the API server names them; the group of core kinds is "". */
-export interface GroupVersionKind {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-}
 
 /** A parsed review: the fields that the engine reads, and the JSON that guests get. */
 export interface Review {
@@ -50,10 +43,10 @@ export interface Review {
 export interface ReviewTarget {
   readonly operation: string;
   /** In the version that the API server converted the object to for the webhook. */
-  readonly resource: ResourceId;
+  readonly resource: GroupVersionResource;
   readonly subresource: string;
   /** As in the client's request. */
-  readonly requestResource: ResourceId;
+  readonly requestResource: GroupVersionResource;
   readonly requestSubresource: string;
   readonly namespace: string;
 }
@@ -334,13 +327,13 @@ function targetOf(body: ReviewBody, request: Members, { operation, namespace = '
   };
 }
 
-const NO_RESOURCE: ResourceId = { group: '', version: '', resource: '' };
+const NO_RESOURCE: GroupVersionResource = { group: '', version: '', resource: '' };
 
-function resourceIn(body: ReviewBody, member: JsonMember | undefined): ResourceId | undefined {
+function resourceIn(body: ReviewBody, member: JsonMember | undefined): GroupVersionResource | undefined {
   if (member === undefined || body.isNull(member)) {
     return undefined;
   }
   // The shape was checked when the review was parsed.
-  const { group, version, resource } = body.smallValue(member) as JsonObject & ResourceId;
+  const { group, version, resource } = body.smallValue(member) as JsonObject & GroupVersionResource;
   return { group, version, resource };
 }

@@ -1,8 +1,8 @@
 import { generatedName, userNameOf } from './admission-review.ts';
-import type { AdmissionFacts, GroupVersionKind, Requester, Review, ReviewTarget } from './admission-review.ts';
+import type { AdmissionFacts, Requester, Review, ReviewTarget } from './admission-review.ts';
 import { isJsonObject } from '../values/json-text.ts';
 import type { JsonObject, JsonValue } from '../values/json-text.ts';
-import type { ResourceId } from '../../resources/index.ts';
+import type { GroupVersionKind, GroupVersionResource } from '../../resources/index.ts';
 import { textOf, valueAt } from '../../values/index.ts';
 
 /** Nobody that policies could know. */
@@ -16,9 +16,9 @@ const NO_UID = '00000000-0000-0000-0000-000000000000';
 export interface ObjectRequest {
   readonly uid: string;
   readonly kind: GroupVersionKind;
-  readonly resource: ResourceId;
+  readonly resource: GroupVersionResource;
   readonly requestKind?: GroupVersionKind;
-  readonly requestResource?: ResourceId;
+  readonly requestResource?: GroupVersionResource;
   readonly name: string;
   /** Absent for cluster-scoped objects. */
   readonly namespace?: string;
@@ -95,7 +95,7 @@ export class ObjectReview implements Review {
  * The request that would create an existing object, as a dry run; its uid says that no API server sent it.
  * @param resource of its kind, in the version of the object
  */
-export function creationOf(object: JsonObject, resource: ResourceId, userInfo = NO_USER): ObjectRequest {
+export function creationOf(object: JsonObject, resource: GroupVersionResource, userInfo = NO_USER): ObjectRequest {
   const name = textOf(valueAt(object, 'metadata', 'name'));
   const namespace = textOf(valueAt(object, 'metadata', 'namespace'));
   const kind = { group: resource.group, version: resource.version, kind: textOf(object['kind']) };

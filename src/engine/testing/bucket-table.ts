@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { policyMatch } from '../../resources/index.ts';
 import type { AdmissionPolicySpec, PolicyMatch } from '../../resources/index.ts';
 import { admit } from '../buckets/admit.ts';
-import type { Admission } from '../buckets/admit.ts';
+import type { BucketResult } from '../buckets/admit.ts';
 import type { AdmitOptions } from '../buckets/bucket-review.ts';
 import { PolicyTable } from '../buckets/policy-table.ts';
 import type { PolicyLogEntry } from '../capabilities/host-port.ts';
@@ -74,7 +74,7 @@ export class TestTable {
     return createPolicy(read.definition, () => guest, this.options);
   }
 
-  admit(bucket: string, review: JsonValue = podReview(), options: AdmitOptions = {}): Admission {
+  admit(bucket: string, review: JsonValue = podReview(), options: AdmitOptions = {}): BucketResult {
     return admit(this.table, bucket, readReview('validate', bytes(review)), { objects: this.namespaces, ...options });
   }
 

@@ -9,7 +9,7 @@ import { type Reachability, reachability } from './reachability.ts';
 import type { TypedExpression } from './typed-expressions.ts';
 
 /** An expression with its errors for objects of one kind. */
-export interface CheckedExpression {
+export interface InferredExpression {
   readonly expression: TypedExpression;
   readonly issues: readonly CelIssue[];
   readonly reach: Reachability;
@@ -34,7 +34,7 @@ export function inferAll(
   expressions: readonly TypedExpression[],
   environments: PolicyEnvironments,
   kind?: ServedResource,
-): readonly CheckedExpression[] {
+): readonly InferredExpression[] {
   const variables = new Map<string, CelType>();
   const failing = new Set<string>();
   const reads = new Map<string, Known>(kind === undefined ? [] : readsOf(kind));

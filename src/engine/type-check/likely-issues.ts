@@ -2,14 +2,14 @@
 // be none is left out.
 import type { CelIssue } from '../../cel/index.ts';
 import { PolicyEnvironments } from '../cel-policy/policy-environment.ts';
-import { type CheckedExpression, inferAll } from './infer-types.ts';
+import { type InferredExpression, inferAll } from './infer-types.ts';
 import type { TypedExpression } from './typed-expressions.ts';
 
 /** The expressions of a policy, checked for objects of one kind. */
 export interface CheckedKind {
   readonly name: string;
   /** In the order of the policy. */
-  readonly expressions: readonly CheckedExpression[];
+  readonly expressions: readonly InferredExpression[];
 }
 
 /** An issue, and the kinds that have it. */
@@ -61,7 +61,7 @@ export function certainFields(
   expressions: readonly TypedExpression[],
   kinds: readonly CheckedKind[],
 ): ReadonlySet<string> {
-  const isForAll = (index: number, test: (one: CheckedExpression) => boolean): boolean =>
+  const isForAll = (index: number, test: (one: InferredExpression) => boolean): boolean =>
     kinds.length > 0 && kinds.every(({ expressions: checked }) => checked[index] !== undefined && test(checked[index]));
   const decided = expressions.filter(({ field }, index) => {
     const list = DECIDING.exec(field)?.groups?.list;

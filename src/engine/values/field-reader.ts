@@ -3,12 +3,12 @@ import type { JsonObject, JsonValue } from './json-text.ts';
 import { shortened, unknownKeyHint } from '../../values/index.ts';
 
 /** Keys, and indexes of lists. */
-export type FieldPath = readonly (string | number)[];
+export type KeyPath = readonly (string | number)[];
 
 /** A mistake in a field. */
 export interface FieldFault {
   readonly code: 'unknown-key' | 'wrong-type' | 'invalid-value' | 'missing-key';
-  readonly path: FieldPath;
+  readonly path: KeyPath;
   /** The key of the field, unless the message names it. */
   readonly key?: string;
   readonly message: string;
@@ -23,12 +23,12 @@ export interface KnownKeysOptions {
 
 /** Reads the fields of an untyped mapping and reports mistakes. Null counts as absent. */
 export class FieldReader {
-  readonly path: FieldPath;
+  readonly path: KeyPath;
   readonly report: (fault: FieldFault) => void;
   readonly #object: JsonObject;
 
   /** A value that is not a mapping is reported once, and all its fields are absent. */
-  constructor(value: unknown, report: (fault: FieldFault) => void, path: FieldPath = []) {
+  constructor(value: unknown, report: (fault: FieldFault) => void, path: KeyPath = []) {
     const isMapping = isJsonObject(value);
     this.path = path;
     this.report = isMapping ? report : () => {};
@@ -65,7 +65,7 @@ export class FieldReader {
     return fieldPathText([...this.path, key]);
   }
 
-  fault(key: string, message: string, ...below: FieldPath): void {
+  fault(key: string, message: string, ...below: KeyPath): void {
     this.report({ code: 'invalid-value', key, message, path: [...this.path, key, ...below] });
   }
 
@@ -179,7 +179,7 @@ export class FieldReader {
     return elements.map((element, index) => new FieldReader(element, this.report, [...this.path, key, index]));
   }
 
-  #unexpected(key: string, expected: string, value: JsonValue, ...below: FieldPath): void {
+  #unexpected(key: string, expected: string, value: JsonValue, ...below: KeyPath): void {
     const hint = expected === 'text' && typeof value !== 'object' ? ': put it in quotes' : '';
     const message = `expected ${expected}, got ${describeValue(value)}${hint}`;
     this.report({ code: 'wrong-type', key, message, path: [...this.path, key, ...below] });
@@ -192,7 +192,7 @@ export function faultText({ key, message }: Pick<FieldFault, 'key' | 'message'>)
 }
 
 /** A path in the format of API servers: `spec.validations[0].expression`. */
-export function fieldPathText(path: FieldPath): string {
+export function fieldPathText(path: KeyPath): string {
   return path.reduce<string>((text, step) => {
     if (typeof step === 'number') {
       return `${text}[${step}]`;

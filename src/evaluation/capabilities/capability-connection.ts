@@ -1,8 +1,9 @@
 // Blocking requests to a thread that can wait for promises, from one that cannot because it evaluates. The latter sends the
 // request, sleeps on a cell of shared memory, and reads the answer from the port when it wakes up.
+import type { ContextAwareResource } from '../../resources/index.ts';
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { DEFAULT_CAPABILITY_TIMEOUT_MS } from '../../engine/definition/index.ts';
-import type { ContextAwareResource, HostCaller } from '../../engine/index.ts';
+import type { HostCaller } from '../../engine/index.ts';
 import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
 import { errorText, parseJson } from '../../values/index.ts';
 

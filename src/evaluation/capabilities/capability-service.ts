@@ -1,6 +1,6 @@
 // The main thread's side of the capability thread: starts it on the first request, and connects other threads to it.
+import type { ContextAwareResource } from '../../resources/index.ts';
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
-import type { ContextAwareResource } from '../../engine/index.ts';
 import type { CapabilityConnection, CapabilityRequest } from './capability-connection.ts';
 import type { ClusterSource } from '../cluster-objects/cluster-source.ts';
 import { KindRevisions } from '../cluster-objects/kind-revisions.ts';

@@ -1,8 +1,9 @@
 // The capability thread: answers host capabilities asynchronously, for threads that sleep until the answer is there.
+import type { ContextAwareResource } from '../../resources/index.ts';
 import { parentPort, workerData } from 'node:worker_threads';
 import { DEFAULT_CAPABILITY_TIMEOUT_MS } from '../../engine/definition/index.ts';
 import { AsyncCapabilities } from '../../engine/index.ts';
-import type { ContextAwareResource, HostCaller } from '../../engine/index.ts';
+import type { HostCaller } from '../../engine/index.ts';
 import {
   ANSWER_MARGIN_MS,
   type CapabilityConnection,

@@ -13,13 +13,7 @@ import {
   reviewAccess,
 } from '../../cluster/index.ts';
 import type { ApiResource, Cluster } from '../../cluster/index.ts';
-import type {
-  ContextAwareResource,
-  GetRequest,
-  JsonObject,
-  KubernetesReader,
-  ListRequest,
-} from '../../engine/index.ts';
+import type { GetRequest, JsonObject, KubernetesReader, ListRequest } from '../../engine/index.ts';
 import {
   groupVersionOf,
   kubernetesSchema,
@@ -28,7 +22,7 @@ import {
   selectableFieldsOf,
   withoutManagedFields,
 } from '../../resources/index.ts';
-import type { KubernetesObject, ObjectKey } from '../../resources/index.ts';
+import type { ContextAwareResource, KubernetesObject, ObjectKey } from '../../resources/index.ts';
 import { asJson, errorText, KeptEntries } from '../../values/index.ts';
 import { CachedKind, NotServed, reasonOf, TooManyObjects } from './cached-kind.ts';
 import type { ClusterSource } from './cluster-source.ts';

@@ -1,4 +1,5 @@
-import type { ContextAwareResource, PolicyDefinition } from '../../engine/index.ts';
+import type { ContextAwareResource } from '../../resources/index.ts';
+import type { PolicyDefinition } from '../../engine/index.ts';
 import type { TableChange } from '../evaluation-protocol.ts';
 
 /** The kinds that policies of the table may read from the cluster, by policy. */

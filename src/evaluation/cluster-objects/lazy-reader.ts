@@ -1,10 +1,5 @@
-import type {
-  ContextAwareResource,
-  GetRequest,
-  JsonObject,
-  KubernetesReader,
-  ListRequest,
-} from '../../engine/index.ts';
+import type { ContextAwareResource } from '../../resources/index.ts';
+import type { GetRequest, JsonObject, KubernetesReader, ListRequest } from '../../engine/index.ts';
 import type { ClusterReader } from './cluster-reader.ts';
 import type { ClusterSource } from './cluster-source.ts';
 import type { KindRevisions } from './kind-revisions.ts';

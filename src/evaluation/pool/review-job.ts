@@ -24,7 +24,7 @@ export interface ObservedPolicy {
 }
 
 /** A review as it is submitted. */
-export interface ReviewRequest {
+export interface SubmittedReview {
   readonly seq: number;
   readonly route: WorkerRoute;
   /** The id of the policy, or the name of the bucket. */
@@ -66,7 +66,7 @@ export class ReviewJob {
   #isUntried = false;
   readonly #done: (answer: PoolAnswer) => void;
 
-  constructor({ seq, route, target, owner, input, requestTimeoutMs, done }: ReviewRequest) {
+  constructor({ seq, route, target, owner, input, requestTimeoutMs, done }: SubmittedReview) {
     this.seq = seq;
     this.route = route;
     this.target = target;

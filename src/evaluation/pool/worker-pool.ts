@@ -7,7 +7,7 @@ import {
   type ExistingObject,
   type ReviewAnswer,
   type ReviewInput,
-  type Route,
+  type ReviewRoute,
   type Running,
   type TableChange,
 } from '../evaluation-protocol.ts';
@@ -20,7 +20,7 @@ import { EndingThreads } from './ending-threads.ts';
 import { HeldTimes } from './held-times.ts';
 import { PublishedTable } from './published-table.ts';
 import { ReviewDispatch } from './review-dispatch.ts';
-import { type PoolAnswer, bucketKey, type ObservedPolicy, ReviewJob, type ReviewRequest } from './review-job.ts';
+import { type PoolAnswer, bucketKey, type ObservedPolicy, ReviewJob, type SubmittedReview } from './review-job.ts';
 import { LAST_CALL_MS, SlowLane } from './slow-lane.ts';
 import { UsualTimes } from './usual-times.ts';
 import { type WorkerThreadsOptions, WorkerThreads } from './worker-threads.ts';
@@ -145,7 +145,7 @@ export class WorkerPool {
    * @throws EvaluationError 'overloaded' when too many reviews are held already, 'stopping' after stop().
    */
   submit(
-    route: Route,
+    route: ReviewRoute,
     target: string,
     body: Uint8Array,
     requestTimeoutMs: number,
@@ -159,7 +159,7 @@ export class WorkerPool {
     this.#submit({ route: 'object', target: policy, input: object, requestTimeoutMs: timeoutMs, done });
   }
 
-  #submit(request: Omit<ReviewRequest, 'seq' | 'owner'>): void {
+  #submit(request: Omit<SubmittedReview, 'seq' | 'owner'>): void {
     const { route, target, input } = request;
     const bytes = bytesOf(input);
     if (this.#stopped) {

@@ -1,5 +1,5 @@
 import {
-  type Admission,
+  type BucketResult,
   type AdmitOptions,
   evaluate,
   judgeObject,
@@ -13,8 +13,8 @@ import { type WorkerRoute, monotonicNow, type ReviewTerms } from '../evaluation-
 import type { WorkerPolicies } from './worker-policies.ts';
 
 /** The decision about a review: a verdict, or why there is none. */
-export type Decision =
-  | Exclude<Admission, { readonly kind: 'unknown-bucket' }>
+export type ReviewDecision =
+  | Exclude<BucketResult, { readonly kind: 'unknown-bucket' }>
   /** It names a policy that this worker has not tried, and that may hold it for long. */
   | { readonly kind: 'deferred'; readonly owner?: undefined }
   /** There is no such policy or bucket. */
@@ -37,11 +37,15 @@ export interface DecisionRequest extends Pick<AdmitOptions, 'onUnitStart' | 'onU
 }
 
 /** Decides a review by one policy, or by the policies of a bucket that match it. */
-export function decideReview(policies: WorkerPolicies, request: DecisionRequest): Decision {
+export function decideReview(policies: WorkerPolicies, request: DecisionRequest): ReviewDecision {
   return request.route === 'admit' ? byBucket(policies, request) : byPolicy(policies, request, request.route);
 }
 
-function byPolicy(policies: WorkerPolicies, request: DecisionRequest, route: Exclude<WorkerRoute, 'admit'>): Decision {
+function byPolicy(
+  policies: WorkerPolicies,
+  request: DecisionRequest,
+  route: Exclude<WorkerRoute, 'admit'>,
+): ReviewDecision {
   const policy = policies.get(request.target);
   if (policy === undefined) {
     return { kind: 'unknown-target' };
@@ -75,7 +79,7 @@ function byPolicy(policies: WorkerPolicies, request: DecisionRequest, route: Exc
   }
 }
 
-function byBucket(policies: WorkerPolicies, request: DecisionRequest): Decision {
+function byBucket(policies: WorkerPolicies, request: DecisionRequest): ReviewDecision {
   const { buckets } = policies;
   if (buckets === undefined) {
     throw new Error('expected a worker that was started for reviews of buckets');

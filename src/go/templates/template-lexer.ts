@@ -1,6 +1,6 @@
 import { invalidTemplate } from './errors.ts';
 
-export interface Token {
+export interface TemplateToken {
   readonly text: string;
   readonly kind: 'quoted' | 'variable' | 'field' | 'number' | 'word' | 'sign';
   /** Whether space precedes it. */
@@ -8,7 +8,7 @@ export interface Token {
 }
 
 /** A text, or the tokens between `{{` and `}}` with the line of `{{`. */
-export type Piece = { readonly text: string } | { readonly action: readonly Token[]; readonly line: number };
+export type Piece = { readonly text: string } | { readonly action: readonly TemplateToken[]; readonly line: number };
 
 /** The texts before and after each action. */
 export interface Delimiters {
@@ -83,7 +83,7 @@ class Lexer {
 
   /** @returns whether the spaces after it are trimmed */
   #action(): boolean {
-    const tokens: Token[] = [];
+    const tokens: TemplateToken[] = [];
     this.#pieces.push({ action: tokens, line: this.#line });
     let spaced = true;
     for (;;) {
@@ -123,7 +123,7 @@ class Lexer {
     this.#counted = end;
   }
 
-  #token(spaced: boolean): Token {
+  #token(spaced: boolean): TemplateToken {
     if (this.#at >= this.#text.length) {
       return invalidTemplate('an action has no end', this.#line);
     }

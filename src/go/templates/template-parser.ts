@@ -1,6 +1,6 @@
 import { invalidTemplate, UnknownFunctionError } from './errors.ts';
 import { lexTemplate } from './template-lexer.ts';
-import type { Delimiters, Piece, Token } from './template-lexer.ts';
+import type { Delimiters, Piece, TemplateToken } from './template-lexer.ts';
 import { floatLiteral, integerLiteral, quotedLiteral } from './template-literal.ts';
 import type { Constant } from './template-literal.ts';
 
@@ -69,7 +69,7 @@ class TemplateParser {
   #at = 0;
   #depth = 0;
   #loops = 0;
-  #tokens: readonly Token[] = [];
+  #tokens: readonly TemplateToken[] = [];
   #token = 0;
   #line = 1;
   #names: string[] = ['$'];
@@ -295,7 +295,7 @@ class TemplateParser {
     return operands;
   }
 
-  #operand(token: Token): Operand {
+  #operand(token: TemplateToken): Operand {
     this.#token += 1;
     switch (token.kind) {
       case 'quoted':
@@ -344,7 +344,7 @@ class TemplateParser {
     return { kind: 'pipeline', pipeline, fields: next.text.slice(1).split('.') };
   }
 
-  #peek(): Token | undefined {
+  #peek(): TemplateToken | undefined {
     return this.#tokens[this.#token];
   }
 

@@ -1,6 +1,6 @@
 import { formatDuration } from '../../go/index.ts';
 import type { CertificateRequirements } from './certificate-requirements.ts';
-import type { Violation } from './violations.ts';
+import type { CertificateViolation } from './violations.ts';
 import { listed } from '../../values/index.ts';
 
 /** Certificates that one sentence names: more than fit into a message. */
@@ -13,7 +13,7 @@ const MAX_NAMED = 100;
  * @param violations in the order in which they are to be named
  */
 export function complianceMessage(
-  violations: readonly Violation[],
+  violations: readonly CertificateViolation[],
   requirements: CertificateRequirements,
   hasNamespaces: boolean,
 ): string {
@@ -57,7 +57,11 @@ export function complianceMessage(
 }
 
 /** `2 certificates …: ns:a, ns:b`; empty for none. */
-function sentence(violations: readonly Violation[], isMeant: (violation: Violation) => boolean, what: string): string {
+function sentence(
+  violations: readonly CertificateViolation[],
+  isMeant: (violation: CertificateViolation) => boolean,
+  what: string,
+): string {
   const meant = violations.filter(isMeant);
   if (meant.length === 0) {
     return '';

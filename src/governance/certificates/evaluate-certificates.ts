@@ -8,7 +8,7 @@ import {
 } from './certificate-requirements.ts';
 import { complianceMessage } from './compliance-message.ts';
 import type { SecretCertificate } from './secret-certificates.ts';
-import { type NamespaceSecrets, type Violation, violationsIn } from './violations.ts';
+import { type NamespaceSecrets, type CertificateViolation, violationsIn } from './violations.ts';
 
 /** Length of all lists in the status together: a third of the largest object of a cluster. Characters. */
 const MAX_DETAILS_LENGTH = 512 * 1024;
@@ -58,7 +58,7 @@ export function evaluateCertificates(
 }
 
 function detailsOf(
-  namespaces: readonly { readonly namespace: string; readonly violations: readonly Violation[] }[],
+  namespaces: readonly { readonly namespace: string; readonly violations: readonly CertificateViolation[] }[],
   requirements: CertificateRequirements,
   now: number,
   before: CompliancyDetails,
@@ -101,7 +101,7 @@ function namespaceMessage(namespace: string, count: number, lines: readonly stri
 
 /** Upstream's lines, except that what has expired is told apart, and that certificates may be unreadable. */
 function detailLines(
-  { name, certificate, verdict, problem }: Violation,
+  { name, certificate, verdict, problem }: CertificateViolation,
   { patterns }: CertificateRequirements,
 ): string {
   if (certificate === undefined || verdict === undefined) {
@@ -117,7 +117,7 @@ function detailLines(
 }
 
 function listedCertificate(
-  { secret, name, certificate }: Violation,
+  { secret, name, certificate }: CertificateViolation,
   now: number,
   known: NamespaceCertificates['nonCompliantCertificatesList'],
 ): NonCompliantCertificate {

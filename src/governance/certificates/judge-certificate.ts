@@ -4,7 +4,7 @@ import type { SecretCertificate } from './secret-certificates.ts';
 const NS_PER_MS = 1_000_000n;
 
 /** What is wrong with a certificate, and when that changes. */
-export interface CertificateVerdict {
+export interface CertificateFaults {
   /** Undefined if it does not expire soon. The CA variant only where the policy has a duration for CAs. */
   readonly expiring: 'certificate' | 'ca' | undefined;
   readonly isExpired: boolean;
@@ -20,7 +20,7 @@ export function judgeCertificate(
   certificate: SecretCertificate,
   requirements: CertificateRequirements,
   now: number,
-): CertificateVerdict {
+): CertificateFaults {
   const { notAfter, isCa, sans } = certificate;
   const minimumCa = isCa ? requirements.minimumCa : undefined;
   const expiringFrom = firstMoment(notAfter, minimumCa ?? requirements.minimum);
@@ -36,7 +36,7 @@ export function judgeCertificate(
   };
 }
 
-export function isNonCompliant({ expiring, tooLong: isLong, isSanMismatch }: CertificateVerdict): boolean {
+export function isNonCompliant({ expiring, tooLong: isLong, isSanMismatch }: CertificateFaults): boolean {
   return expiring !== undefined || isLong !== undefined || isSanMismatch === true;
 }
 
@@ -53,7 +53,7 @@ function firstMoment(notAfter: number, minimum: bigint): number {
 function tooLong(
   { index, isCa, notBefore, notAfter }: SecretCertificate,
   { maximum, maximumCa }: CertificateRequirements,
-): CertificateVerdict['tooLong'] {
+): CertificateFaults['tooLong'] {
   const isOfCa = isCa && (maximumCa !== undefined || index > 0);
   const limit = isOfCa ? maximumCa : maximum;
   const isLonger = limit !== undefined && BigInt(notAfter - notBefore) * NS_PER_MS > limit;

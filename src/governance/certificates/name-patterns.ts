@@ -1,7 +1,7 @@
 import type { compilePattern } from '../../resources/validation/index.ts';
 
 /** A regular expression (RE2). */
-export type Pattern = Exclude<ReturnType<typeof compilePattern>, string>;
+export type NamePattern = Exclude<ReturnType<typeof compilePattern>, string>;
 
 /**
  * Instructions times characters of one evaluation: 50 ns each, so less than two seconds. Ten thousand certificates with names
@@ -11,11 +11,11 @@ const MAX_PATTERN_WORK = 30_000_000;
 
 /** The patterns that names of certificates must, or must not, match. Created for each evaluation. */
 export class NamePatterns {
-  readonly #allowed: Pattern | undefined;
-  readonly #disallowed: Pattern | undefined;
+  readonly #allowed: NamePattern | undefined;
+  readonly #disallowed: NamePattern | undefined;
   #left = MAX_PATTERN_WORK;
 
-  constructor(allowed: Pattern | undefined, disallowed: Pattern | undefined) {
+  constructor(allowed: NamePattern | undefined, disallowed: NamePattern | undefined) {
     this.#allowed = allowed;
     this.#disallowed = disallowed;
   }

@@ -1,7 +1,7 @@
 import { compareStrings } from '../../go/index.ts';
 import { shortened } from '../../values/index.ts';
 import type { CertificateRequirements, CertificateSpec } from './certificate-requirements.ts';
-import { type CertificateVerdict, isNonCompliant, judgeCertificate } from './judge-certificate.ts';
+import { type CertificateFaults, isNonCompliant, judgeCertificate } from './judge-certificate.ts';
 import { type CertificateSecret, hasLabels, type SecretCertificate } from './secret-certificates.ts';
 
 /** Length of the reason why a certificate cannot be read. Characters. */
@@ -16,13 +16,13 @@ export interface NamespaceSecrets {
 }
 
 /** A certificate that is not compliant, or a Secret that cannot be read. */
-export interface Violation {
+export interface CertificateViolation {
   readonly namespace: string;
   readonly secret: string;
   readonly name: string;
   /** Undefined if it could not be read, for the reason `problem`. */
   readonly certificate: SecretCertificate | undefined;
-  readonly verdict: CertificateVerdict | undefined;
+  readonly verdict: CertificateFaults | undefined;
   readonly problem: string | undefined;
 }
 
@@ -33,10 +33,10 @@ export function violationsIn(
   requirements: CertificateRequirements,
   now: number,
   changes: number[],
-): readonly Violation[] {
+): readonly CertificateViolation[] {
   const violations = secrets
     .filter((secret) => hasLabels(secret, labelSelector))
-    .flatMap(({ found }): readonly Violation[] => {
+    .flatMap(({ found }): readonly CertificateViolation[] => {
       if (found === undefined) {
         return [];
       }
@@ -58,7 +58,7 @@ export function violationsIn(
 }
 
 /** Labels may give several Secrets one name, and a chain may be unreadable in part: then the Secret is named as well. */
-function withUniqueNames(violations: readonly Violation[]): readonly Violation[] {
+function withUniqueNames(violations: readonly CertificateViolation[]): readonly CertificateViolation[] {
   const taken = new Set<string>();
   return violations.map((violation) => {
     const candidates = [violation.name, `${violation.name} (${violation.secret})`];

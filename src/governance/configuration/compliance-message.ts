@@ -3,7 +3,7 @@ import { compareStrings } from '../../go/index.ts';
 import { REASON_TEXTS } from './compliance-reasons.ts';
 import type { ReasonText } from './compliance-reasons.ts';
 
-export type ComplianceState = 'Compliant' | 'NonCompliant';
+export type EvaluatedCompliance = 'Compliant' | 'NonCompliant';
 
 /** What is known of one object, or of the objects that a template without a name matches. */
 export interface ObjectResult {
@@ -63,7 +63,7 @@ export function noTemplatesMessage(policy: string): string {
 }
 
 /** The state of a policy by the conditions of its templates; undefined if there are none. */
-export function complianceState(conditions: readonly TemplateCondition[]): ComplianceState | undefined {
+export function complianceState(conditions: readonly TemplateCondition[]): EvaluatedCompliance | undefined {
   if (conditions.length === 0) {
     return undefined;
   }
@@ -86,7 +86,7 @@ export function complianceMessage(conditions: readonly TemplateCondition[]): str
 }
 
 /** A message from `spec.customMessage`, with the state in front, without which OCM's tools do not recognize it. */
-export function customComplianceMessage(state: ComplianceState, text: string): string {
+export function customComplianceMessage(state: EvaluatedCompliance, text: string): string {
   const prefix = `${state}; `;
   return truncated(text.startsWith(prefix) ? text : prefix + text);
 }

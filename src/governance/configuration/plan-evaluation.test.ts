@@ -8,7 +8,7 @@ import { afterDryRun, afterWrite } from './object-plan.ts';
 import type { DryRunOutcome, ObjectPlan, WriteOutcome } from './object-plan.ts';
 import type { ObjectTemplate } from './object-template.ts';
 import { planEvaluation, templateHistories } from './plan-evaluation.ts';
-import type { EvaluatedPolicy, TemplatePlan } from './plan-evaluation.ts';
+import type { EvaluatedPolicy, ObjectTemplatePlan } from './plan-evaluation.ts';
 import { jsonObjects } from './testing/json-values.ts';
 import { MemorySource } from './testing/memory-source.ts';
 
@@ -46,7 +46,7 @@ function policy(templates: readonly ObjectTemplate[], others: Partial<EvaluatedP
 const ENFORCE = { remediationAction: 'Enforce' } as const;
 const IN_ALL = { namespaceSelector: { include: ['*'] } } as const;
 
-function conditionOf(plan: TemplatePlan): string {
+function conditionOf(plan: ObjectTemplatePlan): string {
   const batch = resultBatches(templateHistories(plan)).at(-1) ?? [];
   return complianceMessage([templateCondition(plan.resource, batch)]);
 }

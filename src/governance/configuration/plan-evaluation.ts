@@ -28,7 +28,7 @@ export interface EvaluatedPolicy extends ObjectScope {
 }
 
 /** The plan of one object template. */
-export interface TemplatePlan {
+export interface ObjectTemplatePlan {
   readonly index: number;
   /** `pods`; empty if it is unknown. */
   readonly resource: string;
@@ -38,7 +38,7 @@ export interface TemplatePlan {
 }
 
 /** The plans of all object templates, in their order. */
-export function planEvaluation(policy: EvaluatedPolicy, source: ObjectSource): readonly TemplatePlan[] {
+export function planEvaluation(policy: EvaluatedPolicy, source: ObjectSource): readonly ObjectTemplatePlan[] {
   let left = MAX_POLICY_OBJECTS;
   return policy.templates.map((template, index) => {
     const plan = planTemplate(policy, template, index, source, left);
@@ -53,7 +53,7 @@ function planTemplate(
   index: number,
   source: ObjectSource,
   mostObjects: number,
-): TemplatePlan {
+): ObjectTemplatePlan {
   const desired = desiredObjects(template, index, policy, source);
   if (desired.type === 'result') {
     return { index, resource: desired.resource, objects: [], result: desired.result };
@@ -75,7 +75,7 @@ function meantObjects(plans: readonly ObjectPlan[]): readonly ObjectPlan[] {
   return meant.length > 0 ? meant : plans;
 }
 
-function failedTemplate(index: number, reason: string, message: string): TemplatePlan {
+function failedTemplate(index: number, reason: string, message: string): ObjectTemplatePlan {
   return { index, resource: '', objects: [], result: templateResult(false, reason, message) };
 }
 
@@ -83,7 +83,7 @@ function failedTemplate(index: number, reason: string, message: string): Templat
 export function templateHistories({
   objects,
   result,
-}: Pick<TemplatePlan, 'result'> & {
+}: Pick<ObjectTemplatePlan, 'result'> & {
   readonly objects: readonly Pick<ObjectPlan, 'history'>[];
 }): readonly (readonly ObjectResult[])[] {
   return result === undefined ? objects.map(({ history }) => history) : [[result]];

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { ResourceType } from '../../resources/index.ts';
 import { REASONS } from './compliance-reasons.ts';
 import { mergedRelatedObjects, relatedObjects } from './related-objects.ts';
-import type { RelatedObject, RelatedObjectProperties } from './related-objects.ts';
+import type { RelatedObjectEntry, RelatedObjectProperties } from './related-objects.ts';
 
 const DEPLOYMENTS: ResourceType = {
   group: 'apps',
@@ -13,7 +13,7 @@ const DEPLOYMENTS: ResourceType = {
   namespaced: true,
 };
 
-function related(name: string, properties?: RelatedObjectProperties, isCompliant = true): RelatedObject {
+function related(name: string, properties?: RelatedObjectProperties, isCompliant = true): RelatedObjectEntry {
   const result = { namespace: 'ns', names: [name], isCompliant, reason: REASONS.found };
   return relatedObjects(DEPLOYMENTS, result, properties)[0]!;
 }

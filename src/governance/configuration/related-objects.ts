@@ -3,7 +3,7 @@ import { compareStrings } from '../../go/index.ts';
 import type { ResourceType } from '../../resources/index.ts';
 import { apiVersionOf } from '../../resources/index.ts';
 import { REASONS } from './compliance-reasons.ts';
-import type { ComplianceState, ObjectResult } from './compliance-message.ts';
+import type { EvaluatedCompliance, ObjectResult } from './compliance-message.ts';
 
 /** What is remembered of an object, mainly for pruning. */
 export interface RelatedObjectProperties {
@@ -18,13 +18,13 @@ export interface RelatedObjectProperties {
 }
 
 /** An entry of `status.relatedObjects`. */
-export interface RelatedObject {
+export interface RelatedObjectEntry {
   readonly object: {
     readonly apiVersion: string;
     readonly kind: string;
     readonly metadata: { readonly name: string; readonly namespace?: string };
   };
-  readonly compliant: ComplianceState;
+  readonly compliant: EvaluatedCompliance;
   /** One of REASONS. */
   readonly reason: string;
   readonly properties?: RelatedObjectProperties;
@@ -38,7 +38,7 @@ export function relatedObjects(
   type: ResourceType,
   result: ObjectResult,
   properties?: RelatedObjectProperties,
-): readonly RelatedObject[] {
+): readonly RelatedObjectEntry[] {
   const names = result.names.length === 0 ? [CONDENSED_NAME] : result.names;
   return names.map((name) => ({
     ...objectEntry({ type, namespace: result.namespace, name }),
@@ -53,10 +53,10 @@ export function relatedObjects(
  * object is taken from the previous status, unless it is another object now.
  */
 export function mergedRelatedObjects(
-  entries: readonly RelatedObject[],
-  previous: readonly RelatedObject[],
-): readonly RelatedObject[] {
-  const byKey = new Map<string, RelatedObject>();
+  entries: readonly RelatedObjectEntry[],
+  previous: readonly RelatedObjectEntry[],
+): readonly RelatedObjectEntry[] {
+  const byKey = new Map<string, RelatedObjectEntry>();
   for (const entry of entries) {
     const known = byKey.get(relatedKey(entry));
     if (known === undefined || known.compliant !== entry.compliant) {
@@ -78,7 +78,7 @@ export function objectEntry({
   readonly type: ResourceType;
   readonly namespace: string;
   readonly name: string;
-}): RelatedObject {
+}): RelatedObjectEntry {
   const object = { apiVersion: apiVersionOf(type), kind: type.kind };
   const metadata = namespace === '' ? { name } : { name, namespace };
   return { object: { ...object, metadata }, compliant: 'NonCompliant', reason: REASONS.mismatch };
@@ -107,7 +107,7 @@ const UNFINISHED: ReadonlySet<string> = new Set([
   REASONS.updateFailed,
 ]);
 
-function withCreation(entry: RelatedObject, before: RelatedObject | undefined): RelatedObject {
+function withCreation(entry: RelatedObjectEntry, before: RelatedObjectEntry | undefined): RelatedObjectEntry {
   const { properties } = entry;
   const known = before?.properties;
   if (known?.recreating === true && UNFINISHED.has(entry.reason)) {
@@ -123,6 +123,6 @@ function withCreation(entry: RelatedObject, before: RelatedObject | undefined): 
     : entry;
 }
 
-function sortKey({ object: { kind, metadata } }: RelatedObject): string {
+function sortKey({ object: { kind, metadata } }: RelatedObjectEntry): string {
   return [kind, metadata.namespace ?? '', metadata.name].join('\u0000');
 }

@@ -26,12 +26,18 @@ import {
 } from '../../runtime/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { listed } from '../../values/index.ts';
-import { objectDiff, objectEntry, type ObjectPlan, relatedKey, type TemplatePlan } from '../configuration/index.ts';
+import {
+  objectDiff,
+  objectEntry,
+  type ObjectPlan,
+  relatedKey,
+  type ObjectTemplatePlan,
+} from '../configuration/index.ts';
 import {
   type ConfigurationStatus,
   type CustomMessage,
   evaluatedStatus,
-  type Evaluation,
+  type ConfigurationEvaluation,
   reportOf,
   unevaluatedStatus,
 } from '../evaluation/configuration-status.ts';
@@ -40,7 +46,7 @@ import type { EvaluatedSpec, EvaluationLanes, RunJob } from '../evaluation/evalu
 import { EvaluationObjects } from '../evaluation/evaluation-objects.ts';
 import type { KindMappings } from '../objects/kind-mappings.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
-import type { ObjectReader, ObjectSelection } from '../objects/watched-kinds.ts';
+import type { ObjectReader, ReadSelection } from '../objects/watched-kinds.ts';
 import { OwnObjects } from '../policy/own-objects.ts';
 import { POLICY_REASONS } from '../policy/policy-reasons.ts';
 import { prunedText } from '../policy/pruned-text.ts';
@@ -253,7 +259,7 @@ export class ConfigurationReconciler {
   /** The status, with the custom message if its templates can be resolved. */
   async #statusOf(
     policy: ConfigurationPolicy,
-    evaluation: Evaluation,
+    evaluation: ConfigurationEvaluation,
     readiness: Readiness,
   ): Promise<ConfigurationStatus> {
     const now = Date.now();
@@ -270,7 +276,7 @@ export class ConfigurationReconciler {
   async #enforce(
     key: ObjectKey,
     policy: ConfigurationPolicy,
-    evaluation: Evaluation,
+    evaluation: ConfigurationEvaluation,
     signal: AbortSignal,
   ): Promise<Enforced> {
     if (!('plans' in evaluation)) {
@@ -279,7 +285,7 @@ export class ConfigurationReconciler {
     const dryRuns = this.#dryRuns.get(keyText(key)) ?? new KnownDryRuns();
     this.#dryRuns.set(keyText(key), dryRuns);
     const { governed } = this.#options;
-    const plans: TemplatePlan[] = [];
+    const plans: ObjectTemplatePlan[] = [];
     const creations = new ObjectCreations({
       policy,
       plans: evaluation.plans,
@@ -350,7 +356,7 @@ export class ConfigurationReconciler {
     subject: Subject,
     policy: ConfigurationPolicy,
     status: ConfigurationStatus,
-    selections: readonly ObjectSelection[],
+    selections: readonly ReadSelection[],
     signal: AbortSignal,
   ): Promise<void> {
     const { metadata, status: before } = policy;
@@ -373,7 +379,7 @@ export class ConfigurationReconciler {
     subject: Subject,
     policy: ConfigurationPolicy,
     objects: readonly RelatedObject[],
-    selections: readonly ObjectSelection[],
+    selections: readonly ReadSelection[],
     signal: AbortSignal,
   ): Promise<void> {
     if (objects.length === 0) {
@@ -479,16 +485,16 @@ const DUE: Due = { isDue: true };
 const WITHOUT_MESSAGE: CustomMessage = () => ({ failure: 'it takes too long' });
 
 interface Planned {
-  readonly evaluation: Evaluation;
+  readonly evaluation: ConfigurationEvaluation;
   readonly objects: EvaluationObjects;
 }
 
-function countOf(evaluation: Evaluation): number {
+function countOf(evaluation: ConfigurationEvaluation): number {
   return 'failure' in evaluation ? 0 : evaluation.plans.reduce((sum, { objects }) => sum + 1 + objects.length, 0);
 }
 
 /** The plans with the live objects, which never left this thread. */
-function withLive(planned: PlannedEvaluation, objects: EvaluationObjects): Evaluation {
+function withLive(planned: PlannedEvaluation, objects: EvaluationObjects): ConfigurationEvaluation {
   if ('failure' in planned) {
     return planned;
   }
@@ -507,7 +513,7 @@ function withLive(planned: PlannedEvaluation, objects: EvaluationObjects): Evalu
 type ObjectKeyOfPlan = Pick<ObjectPlan, 'type' | 'namespace' | 'name'>;
 
 interface Enforced {
-  readonly evaluation: Evaluation;
+  readonly evaluation: ConfigurationEvaluation;
   /** Policies that alternately change the same objects. */
   readonly rivals: ReadonlySet<string>;
   /** Why objects could not be read of which it is not known whether the policy created them: it does not prune these. */
@@ -525,7 +531,7 @@ function withEntries({ status }: ConfigurationPolicy, entries: readonly RelatedO
 }
 
 /** The entries of what the policy created. */
-function creationsAmong(plans: readonly TemplatePlan[]): readonly RelatedObject[] {
+function creationsAmong(plans: readonly ObjectTemplatePlan[]): readonly RelatedObject[] {
   return plans
     .flatMap(({ objects }) => objects)
     .flatMap((plan) =>

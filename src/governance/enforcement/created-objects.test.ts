@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ApiError, type Cluster } from '../../cluster/index.ts';
 import { type ConfigurationPolicy, type KubernetesObject, knownKind } from '../../resources/index.ts';
-import { type ObjectPlan, REASONS, type TemplatePlan } from '../configuration/index.ts';
+import { type ObjectPlan, REASONS, type ObjectTemplatePlan } from '../configuration/index.ts';
 import { creatorOf, withCreatedObjects } from './created-objects.ts';
 
 const CONFIG_MAPS = knownKind('v1', 'ConfigMap');
@@ -19,7 +19,7 @@ const live = (uid: string, manager = creatorOf(POLICY)): KubernetesObject => ({
   metadata: { name: 'a', namespace: 'default', uid, managedFields: [{ manager }] },
 });
 
-function plans(object: KubernetesObject): readonly TemplatePlan[] {
+function plans(object: KubernetesObject): readonly ObjectTemplatePlan[] {
   const plan = {
     type: CONFIG_MAPS,
     namespace: 'default',
@@ -28,7 +28,7 @@ function plans(object: KubernetesObject): readonly TemplatePlan[] {
     history: [{ namespace: 'default', names: ['a'], isCompliant: true, reason: REASONS.found }],
     properties: { createdByPolicy: false, uid: object.metadata.uid },
   } as Partial<ObjectPlan> as ObjectPlan;
-  return [{ objects: [plan] } as Partial<TemplatePlan> as TemplatePlan];
+  return [{ objects: [plan] } as Partial<ObjectTemplatePlan> as ObjectTemplatePlan];
 }
 
 async function created(

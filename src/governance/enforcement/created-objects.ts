@@ -3,7 +3,7 @@
 import { ApiError, type Cluster, isNotFound } from '../../cluster/index.ts';
 import type { ConfigurationPolicy, RelatedObject } from '../../resources/index.ts';
 import { errorText } from '../../values/index.ts';
-import { type ObjectPlan, objectEntry, relatedKey, type TemplatePlan } from '../configuration/index.ts';
+import { type ObjectPlan, objectEntry, relatedKey, type ObjectTemplatePlan } from '../configuration/index.ts';
 import { GOVERNANCE_FIELD_MANAGER } from './field-manager.ts';
 
 /**
@@ -18,7 +18,7 @@ export function creatorOf({ spec, metadata }: ConfigurationPolicy): string {
 
 export interface CreatedObjects {
   /** Without `createdByPolicy` for objects of which it is not known. */
-  readonly plans: readonly TemplatePlan[];
+  readonly plans: readonly ObjectTemplatePlan[];
   /** Why objects could not be read: one reason for each. */
   readonly unread: readonly string[];
   /** Objects that the policy may have created in a pass whose status was not written, such as `ConfigMap shop/a`. */
@@ -28,7 +28,7 @@ export interface CreatedObjects {
 /** Looks for objects that the policy may have created. @throws ClusterError */
 export async function withCreatedObjects(
   policy: ConfigurationPolicy,
-  plans: readonly TemplatePlan[],
+  plans: readonly ObjectTemplatePlan[],
   governed: Pick<Cluster, 'get'>,
   signal: AbortSignal,
 ): Promise<CreatedObjects> {
@@ -38,7 +38,7 @@ export async function withCreatedObjects(
   const known = new Map((policy.status?.relatedObjects ?? []).map((entry) => [relatedKey(entry), entry.properties]));
   const unread: string[] = [];
   const unproven: string[] = [];
-  const result: TemplatePlan[] = [];
+  const result: ObjectTemplatePlan[] = [];
   for (const plan of plans) {
     const objects: ObjectPlan[] = [];
     for (const object of plan.objects) {

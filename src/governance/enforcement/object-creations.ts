@@ -1,13 +1,13 @@
 // Who counts as the creator of an object that a policy is about to create, or to delete and create again.
 import type { ConfigurationPolicy, RelatedObject } from '../../resources/index.ts';
-import { type ObjectPlan, objectEntry, relatedKey, type TemplatePlan } from '../configuration/index.ts';
+import { type ObjectPlan, objectEntry, relatedKey, type ObjectTemplatePlan } from '../configuration/index.ts';
 import { creatorOf } from './created-objects.ts';
 import { GOVERNANCE_FIELD_MANAGER } from './field-manager.ts';
 
 export interface ObjectCreationsOptions {
   readonly policy: ConfigurationPolicy;
   /** All plans of the evaluation. */
-  readonly plans: readonly TemplatePlan[];
+  readonly plans: readonly ObjectTemplatePlan[];
   /** Writes entries to the status of the policy. */
   readonly record: (entries: readonly RelatedObject[]) => Promise<void>;
 }

@@ -10,7 +10,7 @@ import {
 import { errorText } from '../../values/index.ts';
 import { CONDENSED_NAME } from '../configuration/index.ts';
 import type { KindMappings } from '../objects/kind-mappings.ts';
-import type { ObjectSelection } from '../objects/watched-kinds.ts';
+import type { ReadSelection } from '../objects/watched-kinds.ts';
 
 export interface PruningOptions {
   /** The cluster as the governance account. */
@@ -25,7 +25,7 @@ export interface PruneResult {
   /** Being deleted, but kept by a finalizer. */
   readonly terminating: readonly RelatedObject[];
   /** The same objects, to be watched until they are gone. */
-  readonly awaited: readonly ObjectSelection[];
+  readonly awaited: readonly ReadSelection[];
   readonly failures: readonly { readonly object: RelatedObject; readonly message: string }[];
 }
 
@@ -87,7 +87,7 @@ export class Pruning {
   ): Promise<PruneResult> {
     const deleted: RelatedObject[] = [];
     const terminating: RelatedObject[] = [];
-    const awaited: ObjectSelection[] = [];
+    const awaited: ReadSelection[] = [];
     const failures: { readonly object: RelatedObject; readonly message: string }[] = [];
     for (const object of objects) {
       try {
@@ -113,7 +113,7 @@ export class Pruning {
     policy: ConfigurationPolicy,
     related: RelatedObject,
     signal: AbortSignal,
-  ): Promise<ObjectSelection | undefined> {
+  ): Promise<ReadSelection | undefined> {
     const { governed, mappings } = this.#options;
     const { apiVersion = '', kind = '', metadata = {} } = related.object ?? {};
     const type = await mappings.find(apiVersion, kind, signal);

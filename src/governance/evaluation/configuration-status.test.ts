@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type ConfigurationPolicy, findCondition, type RelatedObject } from '../../resources/index.ts';
-import { type ObjectPlan, type ObjectResult, REASONS, type TemplatePlan } from '../configuration/index.ts';
+import { type ObjectPlan, type ObjectResult, REASONS, type ObjectTemplatePlan } from '../configuration/index.ts';
 import { evaluatedStatus, unevaluatedStatus } from './configuration-status.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
@@ -25,7 +25,7 @@ function result(name: string, isCompliant: boolean, reason: string): ObjectResul
   return { namespace: 'default', names: [name], isCompliant, reason };
 }
 
-function plan(name: string, history: readonly ObjectResult[], diff?: string): TemplatePlan {
+function plan(name: string, history: readonly ObjectResult[], diff?: string): ObjectTemplatePlan {
   const object: ObjectPlan = {
     type: MAPS,
     namespace: 'default',
@@ -43,8 +43,9 @@ function plan(name: string, history: readonly ObjectResult[], diff?: string): Te
   return { index: 0, resource: 'configmaps', objects: [object] };
 }
 
-const found = (name: string, diff?: string): TemplatePlan => plan(name, [result(name, true, REASONS.found)], diff);
-const failed: TemplatePlan = {
+const found = (name: string, diff?: string): ObjectTemplatePlan =>
+  plan(name, [result(name, true, REASONS.found)], diff);
+const failed: ObjectTemplatePlan = {
   index: 0,
   resource: '',
   objects: [],

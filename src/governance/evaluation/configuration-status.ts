@@ -19,13 +19,13 @@ import {
   type ObjectPlan,
   REASONS,
   relatedKey,
-  type RelatedObject as EvaluatedObject,
+  type RelatedObjectEntry as EvaluatedObject,
   relatedObjects,
   resultBatches,
   type TemplateCondition,
   templateCondition,
   templateHistories,
-  type TemplatePlan,
+  type ObjectTemplatePlan,
   withInterval,
 } from '../configuration/index.ts';
 import { withMessage } from '../history/status-history.ts';
@@ -34,20 +34,20 @@ import { NO_TEMPLATE_OBJECTS, resolveTemplates } from '../templates/index.ts';
 export type ConfigurationStatus = NonNullable<ConfigurationPolicy['status']>;
 
 /** The result of an evaluation. */
-export type Evaluation =
-  | { readonly plans: readonly TemplatePlan[] }
+export type ConfigurationEvaluation =
+  | { readonly plans: readonly ObjectTemplatePlan[] }
   /** The templates of the policy could not be resolved. */
   | { readonly failure: string };
 
 /** The parts of an evaluation that its status reports. */
 export type EvaluationReport = { readonly plans: readonly ReportedPlan[] } | { readonly failure: string };
 
-type ReportedPlan = Pick<TemplatePlan, 'resource' | 'result'> & {
+type ReportedPlan = Pick<ObjectTemplatePlan, 'resource' | 'result'> & {
   readonly objects: readonly Pick<ObjectPlan, 'type' | 'name' | 'history' | 'properties'>[];
 };
 
 /** An evaluation without the objects that its plans carry: they are most of it. */
-export function reportOf(evaluation: Evaluation): EvaluationReport {
+export function reportOf(evaluation: ConfigurationEvaluation): EvaluationReport {
   return 'failure' in evaluation
     ? evaluation
     : {

@@ -12,7 +12,7 @@ import {
   planEvaluation,
   selectNamespaces,
   type ObjectPlan,
-  type TemplatePlan,
+  type ObjectTemplatePlan,
 } from '../configuration/index.ts';
 import { type AskedObjects, templateObjects } from './asked-objects.ts';
 import { type ConfigurationStatus, evaluatedStatus, type EvaluationReport } from './configuration-status.ts';
@@ -21,7 +21,9 @@ import { resolvedPolicy } from './resolved-policy.ts';
 
 /** The plans of a policy. The main thread has the live objects. */
 export type PlannedEvaluation =
-  | { readonly plans: readonly (Omit<TemplatePlan, 'objects'> & { readonly objects: readonly PlannedObject[] })[] }
+  | {
+      readonly plans: readonly (Omit<ObjectTemplatePlan, 'objects'> & { readonly objects: readonly PlannedObject[] })[];
+    }
   | { readonly failure: string };
 
 export type PlannedObject = Omit<ObjectPlan, 'live'> & { readonly isLive: boolean };
@@ -84,7 +86,7 @@ export const EVALUATIONS: {
 function withoutLive({
   objects,
   ...plan
-}: TemplatePlan): TemplatePlan & { readonly objects: readonly PlannedObject[] } {
+}: ObjectTemplatePlan): ObjectTemplatePlan & { readonly objects: readonly PlannedObject[] } {
   return { ...plan, objects: objects.map(({ live, ...object }) => ({ ...object, isLive: live !== undefined })) };
 }
 

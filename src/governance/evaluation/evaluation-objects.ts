@@ -14,7 +14,7 @@ import type { KnownCertificates } from '../certificates/secret-certificates.ts';
 import { ObjectReadError } from '../configuration/index.ts';
 import { type KindMappings, typeKey } from '../objects/kind-mappings.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
-import type { KindObjects, ObjectReader, ObjectSelection } from '../objects/watched-kinds.ts';
+import type { KindObjects, ObjectReader, ReadSelection } from '../objects/watched-kinds.ts';
 import { POLICY_REASONS } from '../policy/policy-reasons.ts';
 import { type ForeseenAnswer, NotYetRead, type ObjectQuestion, type QuestionAnswer } from './object-questions.ts';
 
@@ -70,7 +70,7 @@ export class EvaluationObjects {
   readonly #types = new Map<string, ResourceType | undefined>();
   readonly #opened = new Map<string, Opened>();
   readonly #unread = new Map<string, () => Promise<void>>();
-  readonly #selections = new Map<string, ObjectSelection>();
+  readonly #selections = new Map<string, ReadSelection>();
   readonly #missingGroups = new Set<string>();
   /** What the present round was given. */
   readonly #given = new Map<string, KubernetesObject>();
@@ -84,7 +84,7 @@ export class EvaluationObjects {
   }
 
   /** What the last round read: a change of it requires another evaluation. */
-  get selections(): readonly ObjectSelection[] {
+  get selections(): readonly ReadSelection[] {
     return [...this.#selections.values()];
   }
 
@@ -252,7 +252,7 @@ export class EvaluationObjects {
   }
 
   /** Follows what is read, from now on: an evaluation takes time. @returns the key of the selection */
-  #select(selection: ObjectSelection): string {
+  #select(selection: ReadSelection): string {
     const key = selectionKey(selection);
     if (!this.#selections.has(key)) {
       this.#selections.set(key, selection);
@@ -288,7 +288,7 @@ export class EvaluationObjects {
   }
 }
 
-function selectionKey({ type, namespace = '', name = '' }: ObjectSelection): string {
+function selectionKey({ type, namespace = '', name = '' }: ReadSelection): string {
   return `${typeKey(type)} ${namespace}/${name}`;
 }
 

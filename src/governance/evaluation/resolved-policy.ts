@@ -23,7 +23,7 @@ import {
   resolveTemplates,
   type TemplateObjects,
   type TemplateOptions,
-  type TemplateResult,
+  type TemplateResolution,
 } from '../templates/index.ts';
 import type { ForeseenObject } from './evaluation-objects.ts';
 import { NotYetRead } from './object-questions.ts';
@@ -153,8 +153,8 @@ function rawResult({ value, usedSensitive }: ResolvedTemplates): RawTemplates {
   return 'failure' in checked && usedSensitive ? { failure: REDACTED } : { ...checked, isSensitive: usedSensitive };
 }
 
-type ResolvedTemplates = Extract<TemplateResult, { readonly state: 'resolved' }>;
-type FailedTemplates = Extract<TemplateResult, { readonly state: 'failed' }>;
+type ResolvedTemplates = Extract<TemplateResolution, { readonly state: 'resolved' }>;
+type FailedTemplates = Extract<TemplateResolution, { readonly state: 'failed' }>;
 
 const REDACTED = 'the templates cannot be used: the reason is redacted, because they read Secrets';
 

@@ -21,7 +21,7 @@ const CLOSE_AFTER_MS = 30_000;
 const UNREADABLE_CODES: ReadonlySet<number> = new Set([403, 404, 405]);
 
 /** Objects that a policy reads: one object, those of a namespace, or all of the kind. */
-export interface ObjectSelection {
+export interface ReadSelection {
   readonly type: ResourceType;
   readonly namespace?: string;
   readonly name?: string;
@@ -38,9 +38,9 @@ export interface ObjectReader {
    */
   open(type: ResourceType, signal: AbortSignal): Promise<KindObjects>;
   /** Replaces the objects whose changes enqueue the key. */
-  use(key: ObjectKey, selections: readonly ObjectSelection[]): void;
+  use(key: ObjectKey, selections: readonly ReadSelection[]): void;
   /** Adds objects to those whose changes enqueue the key. */
-  add(key: ObjectKey, selection: ObjectSelection): void;
+  add(key: ObjectKey, selection: ReadSelection): void;
 }
 
 export interface WatchedKindsOptions {
@@ -193,12 +193,12 @@ class WatchedKind {
     return this.#cache;
   }
 
-  use(user: User, selections: readonly ObjectSelection[]): void {
+  use(user: User, selections: readonly ReadSelection[]): void {
     this.#cancelClose();
     this.#readers.set(user, selections);
   }
 
-  add(user: User, selection: ObjectSelection): void {
+  add(user: User, selection: ReadSelection): void {
     this.#cancelClose();
     this.#readers.add(user, selection);
   }
@@ -265,7 +265,7 @@ class SelectionIndex {
     return this.#selections.size === 0;
   }
 
-  set(user: User, selections: readonly ObjectSelection[]): void {
+  set(user: User, selections: readonly ReadSelection[]): void {
     this.delete(user);
     this.#selections.set(this.#idOf(user), { user, texts: new Set() });
     for (const selection of selections) {
@@ -273,7 +273,7 @@ class SelectionIndex {
     }
   }
 
-  add(user: User, { namespace = '', name = '' }: ObjectSelection): void {
+  add(user: User, { namespace = '', name = '' }: ReadSelection): void {
     const id = this.#idOf(user);
     const known = this.#selections.get(id) ?? { user, texts: new Set() };
     this.#selections.set(id, known);

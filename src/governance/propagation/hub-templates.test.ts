@@ -15,7 +15,7 @@ import {
 import { EvaluationLanes } from '../evaluation/evaluation-lanes.ts';
 import { KindMappings } from '../objects/kind-mappings.ts';
 import { MissingKinds } from '../objects/missing-kinds.ts';
-import type { KindObjects, ObjectSelection } from '../objects/watched-kinds.ts';
+import type { KindObjects, ReadSelection } from '../objects/watched-kinds.ts';
 import { hubTemplateErrorOf, HubTemplates, type Postponed, type ResolvedCopy } from './hub-templates.ts';
 import { until } from '../testing/until.ts';
 import { policyCopy } from '../targets/policy-copy.ts';
@@ -59,7 +59,7 @@ const EAST = { name: 'east', namespace: 'east' };
 
 /** The hub templates of a cluster `east`, and what a root follows. */
 class Hub {
-  readonly used = new Map<string, readonly ObjectSelection[]>();
+  readonly used = new Map<string, readonly ReadSelection[]>();
   readonly woken: string[] = [];
   readonly #templates: HubTemplates;
 

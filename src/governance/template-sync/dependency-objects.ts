@@ -12,7 +12,7 @@ import type { ObjectCache } from '../../runtime/index.ts';
 import { errorText } from '../../values/index.ts';
 import { type DependencyLookup, type DependencyObject, objectId, type Requirement } from '../dependencies/index.ts';
 import { type KindMappings, typeKey } from '../objects/kind-mappings.ts';
-import type { KindObjects, ObjectReader, ObjectSelection } from '../objects/watched-kinds.ts';
+import type { KindObjects, ObjectReader, ReadSelection } from '../objects/watched-kinds.ts';
 import { rootOf } from '../targets/policy-copy.ts';
 
 /** The kinds of some dependencies. */
@@ -20,7 +20,7 @@ export interface MappedDependencies {
   /** By {@link objectId}. */
   readonly objects: ReadonlyMap<string, Mapped>;
   /** Objects whose changes must be followed, besides those of our own kinds. */
-  readonly selections: readonly ObjectSelection[];
+  readonly selections: readonly ReadSelection[];
   /** Groups of kinds that the cluster does not serve. */
   readonly missingGroups: ReadonlySet<string>;
 }

@@ -18,7 +18,7 @@ import {
   MAX_TEMPLATE_LENGTH,
 } from './rendering/limits.ts';
 import { hasHubTemplates, namespaceGate, resolveHubTemplates, resolveTemplates } from './resolve-templates.ts';
-import type { TemplateResult } from './resolve-templates.ts';
+import type { TemplateResolution } from './resolve-templates.ts';
 import type { TemplateObjects } from './rendering/template-objects.ts';
 import { UNSUPPORTED_FUNCTIONS } from './unknown-function.ts';
 
@@ -59,7 +59,7 @@ const CLUSTER: TemplateObjects = {
   }),
 };
 
-function resolution(source: JsonObject | string): TemplateResult {
+function resolution(source: JsonObject | string): TemplateResolution {
   return typeof source !== 'string' && hasHubTemplates(source)
     ? resolveHubTemplates(source, {
         objects: CLUSTER,

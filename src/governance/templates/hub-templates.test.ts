@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { namespaceGate, resolveHubTemplates, resolveTemplates } from './resolve-templates.ts';
-import type { TemplateResult } from './resolve-templates.ts';
+import type { TemplateResolution } from './resolve-templates.ts';
 import { NO_TEMPLATE_OBJECTS } from './rendering/template-objects.ts';
 import type { TemplateObjects } from './rendering/template-objects.ts';
 
@@ -18,7 +18,7 @@ const CONTEXT: JsonObject = {
   PolicyMetadata: { name: 'p', namespace: 'policies' },
 };
 
-function onHub(source: JsonObject, text = ''): TemplateResult {
+function onHub(source: JsonObject, text = ''): TemplateResolution {
   return resolveHubTemplates(source, {
     objects: hub(text),
     context: CONTEXT,
@@ -27,12 +27,12 @@ function onHub(source: JsonObject, text = ''): TemplateResult {
   });
 }
 
-function valueOf(result: TemplateResult): JsonValue {
+function valueOf(result: TemplateResolution): JsonValue {
   assert.equal(result.state, 'resolved', result.state === 'failed' ? result.error.message : '');
   return result.state === 'resolved' ? result.value : null;
 }
 
-function errorOf(result: TemplateResult): string {
+function errorOf(result: TemplateResolution): string {
   return result.state === 'failed' ? result.error.message : `state ${result.state}`;
 }
 

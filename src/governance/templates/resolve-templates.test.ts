@@ -6,7 +6,7 @@ import { parseLabelSelector } from '../../resources/index.ts';
 import { isJsonObject, own } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { hasTemplates, namespaceGate, resolveTemplates } from './resolve-templates.ts';
-import type { TemplateOptions, TemplateResult } from './resolve-templates.ts';
+import type { TemplateOptions, TemplateResolution } from './resolve-templates.ts';
 import type { TemplateObjects } from './rendering/template-objects.ts';
 import { GOVERNANCE_FUNCTIONS } from './function-table.ts';
 
@@ -77,7 +77,7 @@ const CLUSTER: TemplateObjects = {
   },
 };
 
-function resolve(source: JsonObject | string, options: Partial<TemplateOptions> = {}): TemplateResult {
+function resolve(source: JsonObject | string, options: Partial<TemplateOptions> = {}): TemplateResolution {
   return resolveTemplates(source, { objects: CLUSTER, ...options });
 }
 
@@ -248,7 +248,7 @@ describe('objectDefinitions', () => {
   });
 
   test('a variable that there is not is an error, and one without a value is none', () => {
-    const rendered = (text: string, context: JsonObject): TemplateResult =>
+    const rendered = (text: string, context: JsonObject): TemplateResolution =>
       resolveTemplates({ a: text }, { objects: CLUSTER, context });
     const unknown = rendered('{{ .ObjectNamespace }}', { ObjectName: 'me' });
     assert.match(

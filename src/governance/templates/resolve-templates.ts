@@ -50,7 +50,7 @@ export interface TemplateOptions {
   readonly now?: Date;
 }
 
-export type TemplateResult = TemplateOutcome & {
+export type TemplateResolution = TemplateOutcome & {
   /** Everything that was looked up, also when the rendering failed: render again when any of it changes. */
   readonly lookedUp: readonly TemplateLookup[];
   /** Whether Secrets were read: the value, and messages about it, must be redacted. */
@@ -93,7 +93,7 @@ export function hasHubTemplates(value: JsonValue): boolean {
  * `object-templates-raw` is rendered as one text, which is parsed as YAML once: there, values can add fields. Quote them
  * (`toRawJson`).
  */
-export function resolveTemplates(source: JsonObject | string, options: TemplateOptions): TemplateResult {
+export function resolveTemplates(source: JsonObject | string, options: TemplateOptions): TemplateResolution {
   return resolve(source, options, MANAGED);
 }
 
@@ -106,7 +106,7 @@ export function resolveTemplates(source: JsonObject | string, options: TemplateO
  * @param options with the variables `ManagedClusterName`, `ManagedClusterLabels` and `PolicyMetadata`; restrict look-ups by
  *   {@link namespaceGate}
  */
-export function resolveHubTemplates(source: JsonObject, options: TemplateOptions): TemplateResult {
+export function resolveHubTemplates(source: JsonObject, options: TemplateOptions): TemplateResolution {
   return resolve(source, { ...options, mayRead: withoutSecrets(options.mayRead ?? (() => true)) }, HUB);
 }
 
@@ -127,7 +127,7 @@ function withoutSecrets(gate: ReadGate): ReadGate {
       : gate(lookup);
 }
 
-function resolve(source: JsonObject | string, options: TemplateOptions, delimiters: Delimiters): TemplateResult {
+function resolve(source: JsonObject | string, options: TemplateOptions, delimiters: Delimiters): TemplateResolution {
   const { objects, mayRead = () => true, defaultNamespace = '' } = options;
   const lookups = new ObjectLookups(objects, mayRead, defaultNamespace);
   const skip = typeof source === 'string' || delimiters === HUB ? undefined : false;

@@ -10,7 +10,7 @@ import {
   POLICY_SERVER_LABEL,
   POLICY_SERVERS,
   policyId,
-  type PolicyServer,
+  type PolicyServerObject,
   privilegedNames,
 } from '../../resources/index.ts';
 import { ALL_MODULES } from '../../modules/index.ts';
@@ -63,7 +63,7 @@ export function checkPolicyServers(snapshot: Snapshot): readonly Finding[] {
 }
 
 /** PolicyServers that were taken over keep the meaning of an absent field. */
-function checkTenantCapabilities(server: PolicyServer, where: string): readonly Finding[] {
+function checkTenantCapabilities(server: PolicyServerObject, where: string): readonly Finding[] {
   return server.spec.namespacedPoliciesCapabilities !== undefined || !isTakenOver(server)
     ? []
     : [
@@ -76,7 +76,7 @@ function checkTenantCapabilities(server: PolicyServer, where: string): readonly 
       ];
 }
 
-function checkTenantModules(server: PolicyServer, where: string): readonly Finding[] {
+function checkTenantModules(server: PolicyServerObject, where: string): readonly Finding[] {
   return tenantModules(server).includes(ALL_MODULES)
     ? [
         finding(

@@ -6,7 +6,7 @@ import type {
   KubernetesObject,
   NetworkPolicyProvider,
   PolicyIssue,
-  PolicyServer,
+  PolicyServerObject,
 } from '../../resources/index.ts';
 import { policyServerObjectName } from '../../lifecycle/index.ts';
 import { type CertifiedKey, createAuthority, issueCertificate } from '../../https/index.ts';
@@ -261,7 +261,7 @@ describe('the doctor', () => {
             readyReplicas: 2,
             conditions: [{ type: 'Ready', status: 'True', observedGeneration: 1, reason: 'All', message: 'all' }],
           },
-        } as unknown as PolicyServer,
+        } as unknown as PolicyServerObject,
       ],
       replicas: [],
       policies: [policy('Active')],

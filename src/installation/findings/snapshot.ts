@@ -19,7 +19,7 @@ import {
   POLICY_KINDS,
   POLICY_SERVER_REPLICAS,
   POLICY_SERVERS,
-  type PolicyServer,
+  type PolicyServerObject,
   type PolicyServerReplica,
   type ResourceType,
 } from '../../resources/index.ts';
@@ -66,7 +66,7 @@ export interface Snapshot {
   /** ValidatingAdmissionPolicies and their bindings. */
   readonly guards: readonly KubernetesObject[];
   readonly configurations: readonly KubernetesObject[];
-  readonly policyServers: readonly PolicyServer[];
+  readonly policyServers: readonly PolicyServerObject[];
   readonly replicas: readonly PolicyServerReplica[];
   readonly policies: readonly AdmissionPolicyObject[];
   readonly governance: GovernanceState;
@@ -138,7 +138,7 @@ export async function takeSnapshot(cluster: KubernetesCluster, namespace: string
     bindings: bindings.flat(),
     guards,
     configurations,
-    policyServers: policyServers as readonly PolicyServer[],
+    policyServers: policyServers as readonly PolicyServerObject[],
     replicas: replicas as readonly PolicyServerReplica[],
     // Validated by the schemas of the kinds.
     policies: all as readonly AdmissionPolicyObject[],

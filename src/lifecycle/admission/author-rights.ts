@@ -16,7 +16,7 @@ import {
 } from '../../resources/index.ts';
 import { errorText } from '../../values/index.ts';
 import { Findings } from './findings.ts';
-import { ALL, type MatchedResource, MAX_REVIEWED_RESOURCES, type NeededRights } from './needed-rights.ts';
+import { ALL, type MatchedResource, MAX_REVIEWED_RESOURCES, type AuthorRightsNeeded } from './needed-rights.ts';
 import { objectAt, type OwnKindsReview } from './own-kinds-review.ts';
 import type { ReadObject } from './parameter-objects.ts';
 import type { ReviewBudget } from './review-budget.ts';
@@ -71,7 +71,7 @@ export class AuthorRights {
    */
   async refusal(
     review: OwnKindsReview,
-    declared: NeededRights | undefined,
+    declared: AuthorRightsNeeded | undefined,
     restored: readonly RestoredRevision[],
     caller: ReviewCaller,
   ): Promise<ApiError | undefined> {
@@ -81,7 +81,7 @@ export class AuthorRights {
 
   async #refusal(
     review: OwnKindsReview,
-    declared: NeededRights | undefined,
+    declared: AuthorRightsNeeded | undefined,
     restored: readonly RestoredRevision[],
     caller: ReviewCaller,
   ): Promise<ApiError | undefined> {
@@ -127,7 +127,7 @@ export class AuthorRights {
     { object = {} }: OwnKindsReview,
     restored: readonly RestoredRevision[],
     signal: AbortSignal,
-  ): Promise<readonly NeededRights[]> {
+  ): Promise<readonly AuthorRightsNeeded[]> {
     if (restored.length === 0) {
       return [];
     }
@@ -142,7 +142,7 @@ export class AuthorRights {
   }
 
   async #rightsOf(
-    { verbs, resources, parameters, at }: NeededRights,
+    { verbs, resources, parameters, at }: AuthorRightsNeeded,
     review: OwnKindsReview,
     signal: AbortSignal,
   ): Promise<readonly NeededRight[]> {

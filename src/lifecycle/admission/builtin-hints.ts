@@ -2,7 +2,7 @@
 import type { BuiltinSettings } from '../../engine/index.ts';
 import { isJsonObject } from '../../resources/index.ts';
 import type { Findings } from './findings.ts';
-import type { ModuleUse } from './rights-rules.ts';
+import type { SpecModule } from './rights-rules.ts';
 
 /** A module of Kubewarden in its registry, or in a copy of it. */
 const KUBEWARDEN_MODULE =
@@ -17,7 +17,7 @@ const POD_SECURITY_LEVELS: ReadonlyMap<string, 'baseline' | 'restricted'> = new 
 
 /** Warns when a builtin module takes the settings of `cel-policy`, or its Pod Security Standards include the policy. */
 export function hintAtBuiltin(
-  use: ModuleUse,
+  use: SpecModule,
   isNamespaced: boolean,
   builtins: BuiltinSettings,
   findings: Findings,
@@ -40,7 +40,7 @@ export function hintAtBuiltin(
 }
 
 /** False for Kubewarden's own CEL functions. Only policies of the cluster may have what some settings need. */
-function takesSettings({ settings }: ModuleUse, isNamespaced: boolean, builtins: BuiltinSettings): boolean {
+function takesSettings({ settings }: SpecModule, isNamespaced: boolean, builtins: BuiltinSettings): boolean {
   const { problems, needs } = builtins.check('cel', settings ?? {});
   return problems.length === 0 && (needs.length === 0 || !isNamespaced);
 }
@@ -54,6 +54,6 @@ function hasException(settings: Readonly<Record<string, unknown>>): boolean {
   return Object.values(settings).some((value) => value !== false);
 }
 
-function hint({ field }: ModuleUse, text: string, findings: Findings): void {
+function hint({ field }: SpecModule, text: string, findings: Findings): void {
   findings.warn('builtin-module', `${field}.module`, text);
 }

@@ -25,7 +25,7 @@ export interface CheckedConditions {
 type MatchCondition = NonNullable<AdmissionPolicySpec['matchConditions']>[number];
 
 /** Compiles match conditions like an API server those of webhooks. */
-export class MatchConditions {
+export class MatchConditionCompiler {
   /** Created for the first condition, since most policies have none. */
   #environment: Environment | undefined;
 

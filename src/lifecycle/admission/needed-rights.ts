@@ -27,7 +27,7 @@ export interface MatchedResource {
 }
 
 /** Rights that the author of a policy needs in its namespace. */
-export interface NeededRights {
+export interface AuthorRightsNeeded {
   readonly verbs: readonly string[];
   /** At most {@link MAX_REVIEWED_RESOURCES}, and one more if there are more. */
   readonly resources: readonly MatchedResource[];
@@ -37,7 +37,7 @@ export interface NeededRights {
 }
 
 /** The rights needed for the spec of a namespaced policy or group. */
-export function neededRights(spec: JsonObject): NeededRights {
+export function neededRights(spec: JsonObject): AuthorRightsNeeded {
   const isMutating = own(spec, 'policies') === undefined && own(spec, 'mutating') !== false;
   const resources = new Map<string, MatchedResource>();
   for (const matched of matchedResources(spec)) {

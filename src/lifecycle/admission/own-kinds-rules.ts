@@ -12,14 +12,14 @@ import {
   POLICIES_GROUP,
   POLICY_REVISIONS,
   POLICY_SERVERS,
-  type PolicyServer,
+  type PolicyServerObject,
 } from '../../resources/index.ts';
 import { ObjectSchema } from '../../resources/validation/index.ts';
 import { checkPolicyAnnotations, checkServerAnnotations } from './annotation-rules.ts';
 import { warnOfFailedPin } from './pinned-revision.ts';
 import type { ContributedKinds } from './contributed-kinds.ts';
 import { Findings } from './findings.ts';
-import { type NeededRights, neededRights } from './needed-rights.ts';
+import { type AuthorRightsNeeded, neededRights } from './needed-rights.ts';
 import { objectAt, type OwnKindsReview, type OwnKindsVerdict } from './own-kinds-review.ts';
 import { forbiddenRevisionChanges } from './policy-revision-rules.ts';
 import { checkModeChange } from './mode-change.ts';
@@ -37,7 +37,7 @@ export interface OwnKindsRulesOptions extends PolicyRulesOptions, PolicyServerRu
 /** The verdict by the object alone. */
 export interface RulesVerdict extends OwnKindsVerdict {
   /** Rights that the user needs, or else the request is refused. Default: none. */
-  readonly rights?: NeededRights;
+  readonly rights?: AuthorRightsNeeded;
   /** Revisions whose rights the user needs, too. Default: none. */
   readonly restored?: readonly RestoredRevision[];
 }
@@ -178,7 +178,7 @@ export class OwnKindsRules {
       return;
     }
     if (kind.kind === POLICY_SERVERS.kind) {
-      checkPolicyServer((checked as PolicyServer).spec, findings, this.#servers);
+      checkPolicyServer((checked as PolicyServerObject).spec, findings, this.#servers);
       return;
     }
     const policy = checked as AdmissionPolicyObject;

@@ -13,19 +13,19 @@ import { checkAuthorizerUse } from './authorizer-rules.ts';
 import { hintAtBuiltin } from './builtin-hints.ts';
 import { checkConstraints } from './constraint-rules.ts';
 import type { Findings } from './findings.ts';
-import { MatchConditions } from './match-conditions.ts';
+import { MatchConditionCompiler } from './match-conditions.ts';
 import { checkModule } from './module-rules.ts';
 import { checkNullReads } from './null-object-rules.ts';
 import { checkParameters, checkSchemaOwner, completesSettings } from './parameter-rules.ts';
 import { checkDeletions } from './deletion-rules.ts';
 import { checkPodTemplates } from './pod-template-rules.ts';
 import { checkRequestRules } from './request-rules.ts';
-import { checkContextAwareKinds, checkNeeds, modulesOf, type ModuleUse } from './rights-rules.ts';
+import { checkContextAwareKinds, checkNeeds, modulesOf, type SpecModule } from './rights-rules.ts';
 import { checkRunnable } from './runnable-policy.ts';
 import { checkSelector } from './selector-rules.ts';
 
 /** Whether invalid settings of builtin modules are errors or warnings. */
-export type SettingsCheck = 'reject' | 'warn';
+export type SettingsStrictness = 'reject' | 'warn';
 
 export interface PolicyRulesOptions {
   /** Base URL of `file://./…`: a folder, with a slash at the end. Default: none, such references are rejected. */
@@ -50,7 +50,7 @@ export interface PolicyRulesOptions {
   /** Kinds of CustomResourceDefinitions with their schemas. Default: none are known. */
   readonly customKinds?: readonly KindSchema[] | undefined;
   /** Default: reject. */
-  readonly settingsCheck?: SettingsCheck | undefined;
+  readonly settingsCheck?: SettingsStrictness | undefined;
 }
 
 /** Ends the names of webhooks in Kubewarden, and is longer than our suffix. */
@@ -67,9 +67,9 @@ export class PolicyRules {
   readonly #tenantModules: NonNullable<PolicyRulesOptions['tenantModules']>;
   readonly #tenantCapabilities: NonNullable<PolicyRulesOptions['tenantCapabilities']>;
   readonly #kubewardenFinalizer: NonNullable<PolicyRulesOptions['kubewardenFinalizer']>;
-  readonly #settingsCheck: SettingsCheck;
+  readonly #settingsCheck: SettingsStrictness;
   readonly #customKinds: readonly KindSchema[];
-  readonly #conditions = new MatchConditions();
+  readonly #conditions = new MatchConditionCompiler();
   readonly #settings = new BuiltinSettings();
 
   constructor({
@@ -192,7 +192,7 @@ function report(lints: readonly LintFinding[], root: string, findings: Findings)
 }
 
 /** Whether a problem is that a setting is missing which parameters give: `settings` alone are never used then. */
-function isOverridden(field: string, { parameters, settings }: ModuleUse): boolean {
+function isOverridden(field: string, { parameters, settings }: SpecModule): boolean {
   return (
     completesSettings(parameters) &&
     parameters?.overridable.includes(field) === true &&

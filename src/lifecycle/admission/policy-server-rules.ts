@@ -2,14 +2,14 @@
 import { X509Certificate } from 'node:crypto';
 import { parseQuantity, Quantity } from '../../cel/index.ts';
 import { isCapabilityPattern } from '../../engine/index.ts';
-import { forbidden, invalid, labelErrors, type PolicyServer, required } from '../../resources/index.ts';
+import { forbidden, invalid, labelErrors, type PolicyServerObject, required } from '../../resources/index.ts';
 import { dnsSubdomainProblems, qualifiedNameProblems } from '../../names/index.ts';
 import { LARGEST_MODULE_MEBIBYTES } from '../policy-servers/max-module-size.ts';
 import { DEFAULT_PORTS, SERVICE_PORT } from '../policy-servers/policy-server-ports.ts';
 import { unusedFields } from '../policy-servers/spec-support.ts';
 import type { Findings } from './findings.ts';
 
-type Spec = PolicyServer['spec'];
+type Spec = PolicyServerObject['spec'];
 
 /** `host` or `host:port` of a module source. Host names of containers may have `_`. */
 export const SOURCE_HOST = /^(?:[a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/i;

@@ -5,7 +5,7 @@ import { ANNOTATIONS, isJsonObject, type JsonObject, type PolicyRevision, snapsh
 import { asJson } from '../../values/index.ts';
 import { PREVIOUS } from '../revisions/rollbacks.ts';
 import { parseRevisionNumber } from '../rollout/rollout-settings.ts';
-import { type NeededRights, neededRights } from './needed-rights.ts';
+import { type AuthorRightsNeeded, neededRights } from './needed-rights.ts';
 
 type Annotations = Readonly<Record<string, string>>;
 
@@ -33,13 +33,13 @@ export function rightsToRestore(
   { annotation, value }: RestoredRevision,
   revisions: readonly PolicyRevision[],
   declared: JsonObject,
-): readonly NeededRights[] {
+): readonly AuthorRightsNeeded[] {
   const number = parseRevisionNumber(value);
   const restored = revisions.filter(({ spec, status }) =>
     value === PREVIOUS ? (status?.order ?? 0) > 0 : spec.revision === number,
   );
   const specs = restored.map((one) => ({ spec: asJson(snapshotOf(one)), name: `revision ${one.spec.revision}` }));
-  const all: NeededRights[] = [];
+  const all: AuthorRightsNeeded[] = [];
   for (const { spec, name } of specs.length === 0 ? [{ spec: declared, name: 'the spec' }] : specs) {
     const rights = neededRights(isJsonObject(spec) ? spec : {});
     const at = { field: `metadata.annotations[${annotation}]`, hint: `${name} matches or reads it` };

@@ -15,7 +15,7 @@ import type { Findings } from './findings.ts';
 import type { RejectionCode } from './rule-codes.ts';
 
 /** A module with its settings and rights: of a policy, or of a member of a group. */
-export interface ModuleUse {
+export interface SpecModule {
   /** Path: `spec`, or `spec.policies[name]`. */
   readonly field: string;
   readonly module: string;
@@ -26,7 +26,7 @@ export interface ModuleUse {
   readonly contextAwareResources: readonly { readonly apiVersion: string; readonly kind: string }[];
 }
 
-export function modulesOf(spec: AdmissionPolicySpec): readonly ModuleUse[] {
+export function modulesOf(spec: AdmissionPolicySpec): readonly SpecModule[] {
   return isGroupSpec(spec)
     ? Object.entries(spec.policies).map(([name, member]) => ({
         ...member,
@@ -38,14 +38,14 @@ export function modulesOf(spec: AdmissionPolicySpec): readonly ModuleUse[] {
 
 /** Policies of namespaces do not have the field. */
 function resourcesOf(
-  use: Pick<ModuleUse, 'module'> & Partial<Pick<ModuleUse, 'contextAwareResources'>>,
-): ModuleUse['contextAwareResources'] {
+  use: Pick<SpecModule, 'module'> & Partial<Pick<SpecModule, 'contextAwareResources'>>,
+): SpecModule['contextAwareResources'] {
   return use.contextAwareResources ?? [];
 }
 
 /** Checks what the settings of a builtin module need. */
 export function checkNeeds(
-  { field, mutating, contextAwareResources }: ModuleUse,
+  { field, mutating, contextAwareResources }: SpecModule,
   needs: readonly SettingsNeed[],
   isNamespaced: boolean,
   findings: Findings,
@@ -75,7 +75,7 @@ export function checkNeeds(
   }
 }
 
-export function checkContextAwareKinds({ field, contextAwareResources }: ModuleUse, findings: Findings): void {
+export function checkContextAwareKinds({ field, contextAwareResources }: SpecModule, findings: Findings): void {
   for (const [index, resource] of contextAwareResources.entries()) {
     checkKindName(resource, 'context-aware-kind', `${field}.contextAwareResources[${index}]`, findings);
   }
@@ -83,7 +83,7 @@ export function checkContextAwareKinds({ field, contextAwareResources }: ModuleU
 
 /** Checks the name of a kind where all are known: API servers accept no CustomResourceDefinition for a group without a dot. */
 export function checkKindName(
-  { apiVersion, kind }: ModuleUse['contextAwareResources'][number],
+  { apiVersion, kind }: SpecModule['contextAwareResources'][number],
   code: RejectionCode,
   at: string,
   findings: Findings,

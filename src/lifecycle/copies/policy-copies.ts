@@ -1,6 +1,6 @@
 // Where the modules of policies are besides replicas, for their status.
 import { isDigest } from '../../modules/index.ts';
-import type { PolicyServer } from '../../resources/index.ts';
+import type { PolicyServerObject } from '../../resources/index.ts';
 import { keptRevision } from '../rollout/modules-kept.ts';
 import type { CopyFacts, RevisionFacts } from '../rollout/rollout-view.ts';
 import type { CopyDirectory } from './copy-directory.ts';
@@ -12,7 +12,7 @@ export interface PolicyCopiesOptions {
 }
 
 /** Whether the module cache of a PolicyServer outlives its pods, by what its Deployment has; undefined if that is not known. */
-function isDurable(server: PolicyServer | undefined): boolean | undefined {
+function isDurable(server: PolicyServerObject | undefined): boolean | undefined {
   const kind = server?.status?.moduleCache;
   return kind === undefined ? undefined : kind !== 'emptyDir';
 }
@@ -27,7 +27,7 @@ export class PolicyCopies {
   /** Copies of the modules of a policy. Undefined until controllers have answered. */
   of(
     policyServer: string,
-    server: PolicyServer | undefined,
+    server: PolicyServerObject | undefined,
     revisions: readonly RevisionFacts[],
   ): CopyFacts | undefined {
     const modules = keptRevision({ revisions })?.modules ?? [];

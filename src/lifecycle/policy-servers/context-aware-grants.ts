@@ -1,7 +1,7 @@
 // Grants the processes of PolicyServers access to the kinds that their context-aware policies declare, within the
 // rights of the controller.
 import { ApiError, type Discovery } from '../../cluster/index.ts';
-import type { JsonObject, PolicyServer } from '../../resources/index.ts';
+import type { JsonObject, PolicyServerObject } from '../../resources/index.ts';
 import type { AppliedObjects } from './applied-objects.ts';
 import type { ContextAwareGrant } from './context-aware-grant.ts';
 import type { ContextAwareKinds } from './context-aware-kinds.ts';
@@ -36,7 +36,7 @@ export class ContextAwareGrants {
   }
 
   /** Writes the ClusterRole of a PolicyServer if it differs. @throws NameTaken, ApiError, ClusterError */
-  async grant(server: PolicyServer, signal: AbortSignal): Promise<ContextAwareGrant> {
+  async grant(server: PolicyServerObject, signal: AbortSignal): Promise<ContextAwareGrant> {
     const name = server.metadata.name ?? '';
     const { discovery, kinds } = this.#options;
     const { known, unknown } = await contextAwareAccess(kinds.of(name), discovery, signal);
@@ -71,7 +71,7 @@ export class ContextAwareGrants {
    * others.
    */
   async #grantable(
-    server: PolicyServer,
+    server: PolicyServerObject,
     known: readonly KindAccess[],
     signal: AbortSignal,
   ): Promise<ReadonlySet<string>> {
@@ -90,7 +90,7 @@ export class ContextAwareGrants {
   }
 
   async #apply(
-    server: PolicyServer,
+    server: PolicyServerObject,
     access: readonly KindAccess[],
     signal: AbortSignal,
     options?: { readonly dryRun: boolean },

@@ -5,6 +5,7 @@ import type {
   AccessRule,
   AdmissionPolicyObject,
   AdmissionPolicySpec,
+  ContextAwareResource,
   PolicyParameters,
   PolicyRevision,
 } from '../../resources/index.ts';
@@ -14,11 +15,6 @@ export interface DeclaredKind {
   readonly apiVersion: string;
   readonly kind: string;
   readonly policies: readonly string[];
-}
-
-interface ContextAwareResource {
-  readonly apiVersion: string;
-  readonly kind: string;
 }
 
 const READ: readonly string[] = ['get', 'list', 'watch'];

@@ -1,5 +1,5 @@
 // The volume for the module cache and the record of serving revisions.
-import type { JsonObject, PolicyServer } from '../../resources/index.ts';
+import type { JsonObject, PolicyServerObject } from '../../resources/index.ts';
 
 /** The type of the volume. An emptyDir is lost when all pods are deleted at once. */
 export type ModuleCacheKind = 'emptyDir' | 'persistentVolumeClaim' | 'hostPath';
@@ -16,7 +16,10 @@ export interface ModuleCacheVolume {
   readonly fsGroup?: number;
 }
 
-export function moduleCacheOf({ moduleCache = {} }: PolicyServer['spec'], policyServer: string): ModuleCacheVolume {
+export function moduleCacheOf(
+  { moduleCache = {} }: PolicyServerObject['spec'],
+  policyServer: string,
+): ModuleCacheVolume {
   const { emptyDir = {}, persistentVolumeClaim, hostPath } = moduleCache;
   if (persistentVolumeClaim !== undefined) {
     const { claimName } = persistentVolumeClaim;

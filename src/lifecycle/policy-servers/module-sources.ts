@@ -1,7 +1,7 @@
 // `sources.yml`: settings of module sources and their CAs.
 import { createHash } from 'node:crypto';
 import { ALL_MODULES } from '../../modules/index.ts';
-import { ANNOTATIONS, type PolicyServer } from '../../resources/index.ts';
+import { ANNOTATIONS, type PolicyServerObject } from '../../resources/index.ts';
 import { isTakenOver } from './tenant-capabilities.ts';
 
 /** An entry of {@link ANNOTATIONS.tenantModules} that adds nothing, because builtin modules are always allowed. */
@@ -14,7 +14,7 @@ export const SOURCES_FILE = 'sources.yml';
  * The sources of a spec as JSON, which is YAML, in a fixed order: equal sources give equal text. Undefined if there are
  * none.
  */
-export function moduleSources({ metadata, spec }: Pick<PolicyServer, 'metadata' | 'spec'>): string | undefined {
+export function moduleSources({ metadata, spec }: Pick<PolicyServerObject, 'metadata' | 'spec'>): string | undefined {
   const { insecureSources = [], sourceAuthorities = {} } = spec;
   const tenantHosts = tenantModuleHosts(metadata.annotations);
   const modules = tenantModules({ metadata });
@@ -46,7 +46,7 @@ export function tenantModuleHosts(annotations: Readonly<Record<string, string>> 
  * The modules of the annotation {@link ANNOTATIONS.tenantModules}, as they are written there. Without it: none; all, as in
  * Kubewarden, where the PolicyServer was taken over from it.
  */
-export function tenantModules({ metadata }: Pick<PolicyServer, 'metadata'>): readonly string[] {
+export function tenantModules({ metadata }: Pick<PolicyServerObject, 'metadata'>): readonly string[] {
   const named = metadata.annotations?.[ANNOTATIONS.tenantModules];
   return named === undefined && isTakenOver({ metadata })
     ? [ALL_MODULES]

@@ -6,7 +6,7 @@ import {
   knownKind,
   POLICY_SERVER_LABEL,
   POLICY_SERVERS,
-  type PolicyServer,
+  type PolicyServerObject,
   MANAGED_BY_SELECTOR,
 } from '../../resources/index.ts';
 import type { ObjectCache, SharedCaches } from '../../runtime/index.ts';
@@ -28,7 +28,7 @@ export const KUBEWARDEN_FINALIZERS: readonly string[] = ['kubewarden.io/finalize
  * @param hasWebhooks whether it has a webhook configuration of ours
  */
 export function foreignReason(
-  { metadata }: Pick<PolicyServer, 'metadata'>,
+  { metadata }: Pick<PolicyServerObject, 'metadata'>,
   deployment?: Pick<KubernetesObject, 'metadata'>,
   hasWebhooks = false,
 ): string | undefined {
@@ -53,13 +53,13 @@ export function foreignReason(
 }
 
 /** The finalizer of Kubewarden's controller, which still manages the PolicyServer, or once did. */
-export function kubewardenFinalizer({ metadata }: Pick<PolicyServer, 'metadata'>): string | undefined {
+export function kubewardenFinalizer({ metadata }: Pick<PolicyServerObject, 'metadata'>): string | undefined {
   return metadata.finalizers?.find((one) => KUBEWARDEN_FINALIZERS.includes(one));
 }
 
 /** Whether a PolicyServer belongs to Portcullis. See {@link foreignReason}. */
 export function isOurs(
-  server: Pick<PolicyServer, 'metadata'>,
+  server: Pick<PolicyServerObject, 'metadata'>,
   deployment?: Pick<KubernetesObject, 'metadata'>,
 ): boolean {
   return foreignReason(server, deployment) === undefined;
@@ -100,7 +100,7 @@ export interface PolicyServerOwnershipOptions {
 
 /** Ownership of the PolicyServers in the cluster. */
 export class PolicyServerOwnership {
-  readonly #servers: ObjectCache<PolicyServer>;
+  readonly #servers: ObjectCache<PolicyServerObject>;
   readonly #deployments: ObjectCache<Deployment>;
   readonly #configurations: readonly ObjectCache[];
   readonly #namespace: string;
@@ -123,7 +123,7 @@ export class PolicyServerOwnership {
   }
 
   /** See {@link foreignReason}. */
-  foreignReason(server: Pick<PolicyServer, 'metadata'>): string | undefined {
+  foreignReason(server: Pick<PolicyServerObject, 'metadata'>): string | undefined {
     const { name = '' } = server.metadata;
     const key = { namespace: this.#namespace, name: policyServerObjectName(name) };
     return foreignReason(server, this.#deployments.get(key), this.#hasWebhooks(name));

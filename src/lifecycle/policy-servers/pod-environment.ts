@@ -1,7 +1,7 @@
 // Environment variables of a policy server's container.
-import type { JsonObject, PolicyServer } from '../../resources/index.ts';
+import type { JsonObject, PolicyServerObject } from '../../resources/index.ts';
 
-type Variables = NonNullable<PolicyServer['spec']['env']>;
+type Variables = NonNullable<PolicyServerObject['spec']['env']>;
 
 /** Log formats that the process supports. */
 export const LOG_FORMATS: readonly string[] = ['text', 'json'];

@@ -1,5 +1,5 @@
 // The service account of a PolicyServer's pods, and its rights.
-import type { AccessRule, JsonObject, PolicyServer } from '../../resources/index.ts';
+import type { AccessRule, JsonObject, PolicyServerObject } from '../../resources/index.ts';
 import { REPLICA_CLUSTER_RULES, REPLICA_POD_RULES } from '../../control/index.ts';
 import {
   policyServerClusterRoleName,
@@ -11,13 +11,13 @@ import type { PolicyServerSettings } from './policy-server-settings.ts';
 const GROUP = 'rbac.authorization.k8s.io';
 
 /** The name of the pods' service account. */
-export function serviceAccountOf({ metadata, spec: { serviceAccountName = '' } }: PolicyServer): string {
+export function serviceAccountOf({ metadata, spec: { serviceAccountName = '' } }: PolicyServerObject): string {
   return serviceAccountName === '' ? policyServerObjectName(metadata.name ?? '') : serviceAccountName;
 }
 
 /** The service account of the pods. Undefined if the spec names another one. */
 export function policyServerServiceAccount(
-  server: PolicyServer,
+  server: PolicyServerObject,
   { namespace }: PolicyServerSettings,
 ): JsonObject | undefined {
   const name = policyServerObjectName(server.metadata.name ?? '');
@@ -34,7 +34,7 @@ export function policyServerServiceAccount(
 
 /** Role and RoleBinding in the namespace of Portcullis; ClusterRole and ClusterRoleBinding. */
 export function policyServerAccess(
-  server: PolicyServer,
+  server: PolicyServerObject,
   { namespace }: PolicyServerSettings,
   contextAwareRules: readonly AccessRule[],
 ): readonly JsonObject[] {
@@ -75,6 +75,6 @@ export function policyServerAccess(
   ];
 }
 
-function labelsOf({ metadata }: PolicyServer): JsonObject {
+function labelsOf({ metadata }: PolicyServerObject): JsonObject {
   return policyServerLabels(metadata.name ?? '');
 }

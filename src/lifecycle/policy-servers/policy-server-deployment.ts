@@ -1,5 +1,5 @@
 // The Deployment that runs the processes of a PolicyServer.
-import type { JsonObject, PolicyServer } from '../../resources/index.ts';
+import type { JsonObject, PolicyServerObject } from '../../resources/index.ts';
 import { moduleCacheOf } from './module-cache-volume.ts';
 import { moduleSources, SOURCES_FILE, sourcesHash } from './module-sources.ts';
 import { podEnvironment } from './pod-environment.ts';
@@ -56,7 +56,7 @@ const RESTRICTED_CONTAINER: JsonObject = {
 
 /** `apps/v1` Deployment. A new pod is ready before an old one stops, so that requests are covered during an upgrade. */
 export function policyServerDeployment(
-  server: PolicyServer,
+  server: PolicyServerObject,
   settings: PolicyServerSettings,
   verification: VerificationTexts = {},
 ): JsonObject {
@@ -91,7 +91,10 @@ interface ProcessFiles {
   readonly verification: VerificationTexts;
 }
 
-function annotationsOf({ annotations }: PolicyServer['spec'], { sources, verification }: ProcessFiles): JsonObject {
+function annotationsOf(
+  { annotations }: PolicyServerObject['spec'],
+  { sources, verification }: ProcessFiles,
+): JsonObject {
   const all = {
     ...annotations,
     ...(sources === undefined ? {} : { [SOURCES_ANNOTATION]: sourcesHash(sources) }),
@@ -100,7 +103,7 @@ function annotationsOf({ annotations }: PolicyServer['spec'], { sources, verific
   return Object.keys(all).length === 0 ? {} : { annotations: all };
 }
 
-function podSpec(server: PolicyServer, settings: PolicyServerSettings, files: ProcessFiles): JsonObject {
+function podSpec(server: PolicyServerObject, settings: PolicyServerSettings, files: ProcessFiles): JsonObject {
   const { spec } = server;
   const name = server.metadata.name ?? '';
   const objectName = policyServerObjectName(name);
@@ -157,7 +160,7 @@ function spread(topologyKey: string, labelSelector: JsonObject): JsonObject {
 }
 
 function container(
-  server: PolicyServer,
+  server: PolicyServerObject,
   settings: PolicyServerSettings,
   files: ProcessFiles,
   subPath: string | undefined,
@@ -208,7 +211,7 @@ function probe(path: string): JsonObject {
 
 /** Arguments of `portcullis`. */
 function containerArguments(
-  server: PolicyServer,
+  server: PolicyServerObject,
   { namespace, listenAddress = '0.0.0.0' }: PolicyServerSettings,
   ports: PolicyServerPorts,
   files: ProcessFiles,

@@ -1,5 +1,5 @@
 // The Service, PodDisruptionBudget and NetworkPolicy of a PolicyServer.
-import type { JsonObject, PolicyServer } from '../../resources/index.ts';
+import type { JsonObject, PolicyServerObject } from '../../resources/index.ts';
 import {
   policyServerLabels,
   policyServerObjectName,
@@ -18,7 +18,7 @@ export const PRODUCT_PODS = { matchLabels: { 'app.kubernetes.io/part-of': 'portc
 export const METRICS_PEERS = [{ namespaceSelector: { matchLabels: { 'portcullis.dev/metrics': 'true' } } }];
 
 /** `v1` Service, which webhook configurations refer to. */
-export function policyServerService(server: PolicyServer, { namespace }: PolicyServerSettings): JsonObject {
+export function policyServerService(server: PolicyServerObject, { namespace }: PolicyServerSettings): JsonObject {
   const ports = policyServerPorts(server.spec);
   return {
     apiVersion: 'v1',
@@ -40,7 +40,7 @@ export function policyServerService(server: PolicyServer, { namespace }: PolicyS
  * Unhealthy pods do not block the drain of a node.
  */
 export function policyServerDisruptionBudget(
-  server: PolicyServer,
+  server: PolicyServerObject,
   { namespace }: PolicyServerSettings,
 ): JsonObject | undefined {
   const { minAvailable, maxUnavailable, replicas } = server.spec;
@@ -71,7 +71,7 @@ export function policyServerDisruptionBudget(
  * metrics only from {@link METRICS_PEERS}, control ports only from our own pods. Egress is not restricted: modules come
  * from any source that policies name.
  */
-export function policyServerNetworkPolicy(server: PolicyServer, { namespace }: PolicyServerSettings): JsonObject {
+export function policyServerNetworkPolicy(server: PolicyServerObject, { namespace }: PolicyServerSettings): JsonObject {
   return {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
@@ -88,11 +88,11 @@ export function policyServerNetworkPolicy(server: PolicyServer, { namespace }: P
   };
 }
 
-function nameOf({ metadata }: PolicyServer): string {
+function nameOf({ metadata }: PolicyServerObject): string {
   return metadata.name ?? '';
 }
 
-function metadataOf(server: PolicyServer, namespace: string): JsonObject {
+function metadataOf(server: PolicyServerObject, namespace: string): JsonObject {
   const name = nameOf(server);
   return { name: policyServerObjectName(name), namespace, labels: policyServerLabels(name) };
 }

@@ -10,7 +10,7 @@ import {
   POLICY_REVISIONS,
   POLICY_SERVER_LABEL,
   POLICY_SERVERS,
-  type PolicyServer,
+  type PolicyServerObject,
   type Readiness,
   MANAGED_BY_SELECTOR,
 } from '../../resources/index.ts';
@@ -101,7 +101,7 @@ export interface PolicyServerObjectsControllerOptions {
 interface Subject {
   readonly name: string;
   /** The PolicyServer at the start; undefined if it was deleted. */
-  readonly server: PolicyServer | undefined;
+  readonly server: PolicyServerObject | undefined;
   /** Failed writes by kind. */
   readonly failures: Map<ObjectKind, unknown>;
   grant: ContextAwareGrant | undefined;
@@ -116,7 +116,7 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
   readonly name = 'policyserver-objects';
   readonly ready: Promise<void>;
   readonly #options: PolicyServerObjectsControllerOptions;
-  readonly #servers: ObjectCache<PolicyServer>;
+  readonly #servers: ObjectCache<PolicyServerObject>;
   readonly #ownership: PolicyServerOwnership;
   readonly #objects: AppliedObjects;
   readonly #kinds: ContextAwareKinds;
@@ -268,7 +268,7 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
   }
 
   /** Whether a PolicyServer is foreign. If so, its state is dropped, and the reason logged once. */
-  #releaseIfForeign(server: PolicyServer): boolean {
+  #releaseIfForeign(server: PolicyServerObject): boolean {
     const name = server.metadata.name ?? '';
     const reason = this.#ownership.foreignReason(server);
     if (reason === undefined) {
@@ -300,7 +300,10 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
     }
   }
 
-  #objectConditions(server: PolicyServer, failures: ReadonlyMap<ObjectKind, unknown>): readonly ReportedCondition[] {
+  #objectConditions(
+    server: PolicyServerObject,
+    failures: ReadonlyMap<ObjectKind, unknown>,
+  ): readonly ReportedCondition[] {
     const deployment = this.#deploymentOf(server.metadata.name ?? '');
     const failure = deployment === undefined ? undefined : deploymentFailure(deployment);
     return [...new Set(Object.values(OBJECT_CONDITIONS))].map((type) => {
@@ -320,7 +323,7 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
    * Removes the objects of a deleted PolicyServer. Its processes keep running while policies name it or webhooks refer
    * to it, so that enforcement does not end before.
    */
-  async #cleanUp(name: string, server: PolicyServer | undefined, signal: AbortSignal): Promise<void> {
+  async #cleanUp(name: string, server: PolicyServerObject | undefined, signal: AbortSignal): Promise<void> {
     this.#forget(name);
     this.#foreign.delete(name);
     if (server?.metadata.annotations?.[ANNOTATIONS.takeOver] === 'true') {
@@ -351,7 +354,7 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
   }
 
   /** Removes Kubewarden's finalizers from a deleted PolicyServer that was taken over: no other controller would. */
-  async #removeFinalizers({ metadata }: PolicyServer, signal: AbortSignal): Promise<void> {
+  async #removeFinalizers({ metadata }: PolicyServerObject, signal: AbortSignal): Promise<void> {
     const { finalizers = [], name = '', resourceVersion = '' } = metadata;
     const kept = finalizers.filter((one) => !KUBEWARDEN_FINALIZERS.includes(one));
     if (kept.length < finalizers.length) {
@@ -424,11 +427,11 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
   }
 }
 
-function isBeingDeleted({ metadata }: PolicyServer): boolean {
+function isBeingDeleted({ metadata }: PolicyServerObject): boolean {
   return metadata.deletionTimestamp !== undefined;
 }
 
-function supportCondition({ spec }: PolicyServer, { image }: PolicyServerSettings): ReportedCondition {
+function supportCondition({ spec }: PolicyServerObject, { image }: PolicyServerSettings): ReportedCondition {
   const unused = unusedFields(spec, image);
   return unused.length === 0
     ? condition(SPEC_SUPPORTED_CONDITION, 'True', OBJECT_REASONS.allFieldsUsed, '')

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parseSources } from '../../modules/index.ts';
-import { ANNOTATIONS, type JsonObject, kubernetesSchema, type PolicyServer, textOf } from '../../resources/index.ts';
+import {
+  ANNOTATIONS,
+  type JsonObject,
+  kubernetesSchema,
+  type PolicyServerObject,
+  textOf,
+} from '../../resources/index.ts';
 import { ObjectSchema } from '../../resources/validation/index.ts';
 import { policyServerDeployment } from './policy-server-deployment.ts';
 import { type PolicyServerObjects, policyServerObjects } from './policy-server-objects.ts';
@@ -26,7 +32,7 @@ interface PodSpec {
   readonly [field: string]: unknown;
 }
 
-function objectsOf(spec: Partial<PolicyServer['spec']> = {}): PolicyServerObjects {
+function objectsOf(spec: Partial<PolicyServerObject['spec']> = {}): PolicyServerObjects {
   return policyServerObjects(policyServer(spec), SETTINGS, []);
 }
 
@@ -35,7 +41,7 @@ function at(object: unknown, ...path: readonly (string | number)[]): unknown {
   return path.reduce((value, key) => (value as Record<string | number, unknown> | undefined)?.[key], object);
 }
 
-function podOf(spec: Partial<PolicyServer['spec']> = {}): PodSpec {
+function podOf(spec: Partial<PolicyServerObject['spec']> = {}): PodSpec {
   return at(objectsOf(spec).Deployment, 'spec', 'template', 'spec') as PodSpec;
 }
 
@@ -207,7 +213,7 @@ describe('objects of a PolicyServer', () => {
   });
 
   it('store modules in the volume of the spec', () => {
-    const data = (spec: Partial<PolicyServer['spec']>): JsonObject | undefined =>
+    const data = (spec: Partial<PolicyServerObject['spec']>): JsonObject | undefined =>
       podOf(spec).volumes.find(({ name }) => name === 'data');
     assert.deepEqual(data({}), { name: 'data', emptyDir: {} });
     assert.deepEqual(data({ moduleCache: { emptyDir: { sizeLimit: '1Gi' } } }), {
@@ -238,7 +244,7 @@ describe('objects of a PolicyServer', () => {
   });
 
   it('allow modules of the size that the PolicyServer names', () => {
-    const flag = (spec: Partial<PolicyServer['spec']>): string | undefined => {
+    const flag = (spec: Partial<PolicyServerObject['spec']>): string | undefined => {
       const deployment = policyServerDeployment(policyServer(spec), SETTINGS);
       return argument(at(deployment.spec, 'template', 'spec') as PodSpec, 'max-module-size');
     };
@@ -271,7 +277,7 @@ describe('objects of a PolicyServer', () => {
   });
 
   it('have a disruption budget if there are several pods, or as the spec says', () => {
-    const budget = (spec: Partial<PolicyServer['spec']>): unknown => {
+    const budget = (spec: Partial<PolicyServerObject['spec']>): unknown => {
       const { minAvailable, maxUnavailable } = (at(objectsOf(spec).PodDisruptionBudget, 'spec') ?? {}) as JsonObject;
       return maxUnavailable === undefined ? minAvailable : ['but', maxUnavailable];
     };

@@ -1,5 +1,5 @@
 // All objects of a PolicyServer. Pure.
-import type { AccessRule, JsonObject, PolicyServer } from '../../resources/index.ts';
+import type { AccessRule, JsonObject, PolicyServerObject } from '../../resources/index.ts';
 import { moduleSources, SOURCES_FILE } from './module-sources.ts';
 import type { ObjectKind } from './object-kinds.ts';
 import { policyServerAccess, policyServerServiceAccount } from './policy-server-access.ts';
@@ -23,7 +23,7 @@ export type PolicyServerObjects = Readonly<
  * @param verification what its processes verify signatures by. Default: they verify none
  */
 export function policyServerObjects(
-  server: PolicyServer,
+  server: PolicyServerObject,
   settings: PolicyServerSettings,
   contextAwareRules: readonly AccessRule[],
   verification: VerificationTexts = {},
@@ -42,7 +42,7 @@ export function policyServerObjects(
   ) as PolicyServerObjects;
 }
 
-function sourcesConfigMap(server: PolicyServer, { namespace }: PolicyServerSettings): JsonObject | undefined {
+function sourcesConfigMap(server: PolicyServerObject, { namespace }: PolicyServerSettings): JsonObject | undefined {
   const sources = moduleSources(server);
   const name = server.metadata.name ?? '';
   return sources === undefined

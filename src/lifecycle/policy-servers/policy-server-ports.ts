@@ -1,4 +1,4 @@
-import type { PolicyServer } from '../../resources/index.ts';
+import type { PolicyServerObject } from '../../resources/index.ts';
 
 /** The default port of Services in webhook configurations. */
 export const SERVICE_PORT = 443;
@@ -20,7 +20,7 @@ export interface PolicyServerPorts {
   readonly metrics: number;
 }
 
-export function policyServerPorts(spec: PolicyServer['spec']): PolicyServerPorts {
+export function policyServerPorts(spec: PolicyServerObject['spec']): PolicyServerPorts {
   const { webhookPort: webhook, readinessProbePort: operations, metricsPort: metrics } = { ...DEFAULT_PORTS, ...spec };
   const control = [CONTROL_PORT, CONTROL_PORT + 1, CONTROL_PORT + 2].find(
     (port) => port !== webhook && port !== operations,

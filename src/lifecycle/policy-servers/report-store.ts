@@ -1,6 +1,6 @@
 // Reports on the objects of PolicyServers: for the status controller, and as events when they change.
 import { isDeepStrictEqual } from 'node:util';
-import type { PolicyServer } from '../../resources/index.ts';
+import type { PolicyServerObject } from '../../resources/index.ts';
 import type { EventSink } from '../../runtime/index.ts';
 import { OBJECT_REASONS, type PolicyServerReport, type ReportedCondition } from './policy-server-conditions.ts';
 
@@ -23,7 +23,7 @@ export class ReportStore {
     return () => this.#listeners.delete(listener);
   }
 
-  set(server: PolicyServer, report: PolicyServerReport): void {
+  set(server: PolicyServerObject, report: PolicyServerReport): void {
     const name = server.metadata.name ?? '';
     const before = this.#reports.get(name);
     if (isDeepStrictEqual(before, report)) {
@@ -51,7 +51,7 @@ export class ReportStore {
 
   /** Writes an event when a condition fails for a new reason, or recovers. */
   #writeEvent(
-    server: PolicyServer,
+    server: PolicyServerObject,
     { type, status, reason, message }: ReportedCondition,
     before: { readonly status: string; readonly reason: string } | undefined,
     failure: string | undefined,

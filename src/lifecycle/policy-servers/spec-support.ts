@@ -1,9 +1,9 @@
 // Fields of a PolicyServer that are not supported. They are never ignored silently: the status names them.
-import type { PolicyServer } from '../../resources/index.ts';
+import type { PolicyServerObject } from '../../resources/index.ts';
 import { LOG_FORMAT, LOG_FORMATS, reservedVariables } from './pod-environment.ts';
 import { isKubewardenImage } from './running-image.ts';
 
-type Spec = PolicyServer['spec'];
+type Spec = PolicyServerObject['spec'];
 
 /** A field that is not used, or used differently. */
 export interface UnusedField {

@@ -7,7 +7,7 @@ import {
   type JsonObject,
   knownKind,
   type KubernetesObject,
-  type PolicyServer,
+  type PolicyServerObject,
   type ResourceType,
 } from '../../resources/index.ts';
 import { type ObjectCache, Stalled, type SharedCaches, Waiting, type Watch, watch } from '../../runtime/index.ts';
@@ -49,11 +49,11 @@ type ConfigMap = KubernetesObject & { readonly data?: Readonly<Record<string, st
 /** Reads the ConfigMaps of PolicyServers. */
 export class VerificationConfigs {
   readonly #configMaps: ObjectCache<ConfigMap>;
-  readonly #servers: ObjectCache<PolicyServer>;
+  readonly #servers: ObjectCache<PolicyServerObject>;
   readonly #namespace: string;
 
   /** @param namespace the namespace of Portcullis, with the ConfigMaps */
-  constructor(caches: SharedCaches, servers: ObjectCache<PolicyServer>, namespace: string) {
+  constructor(caches: SharedCaches, servers: ObjectCache<PolicyServerObject>, namespace: string) {
     const type = knownKind('v1', 'ConfigMap') as ResourceType<ConfigMap>;
     this.#configMaps = caches.cache(type, { namespace, transform: withVerificationOnly });
     this.#servers = servers;
@@ -76,7 +76,7 @@ export class VerificationConfigs {
    * @throws Waiting `VerificationConfigNotFound`
    * @throws Stalled `VerificationConfigInvalid`
    */
-  of({ spec }: PolicyServer): VerificationTexts {
+  of({ spec }: PolicyServerObject): VerificationTexts {
     const texts: Partial<Record<Field, string>> = {};
     for (const { field, key, parse } of FIELDS) {
       const name = spec[field];

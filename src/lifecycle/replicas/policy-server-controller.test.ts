@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findCondition, POLICY_SERVERS } from '../../resources/index.ts';
-import type { PolicyServer } from '../../resources/index.ts';
+import type { PolicyServerObject } from '../../resources/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
 import type { PolicyServerReport, PolicyServerReports } from '../policy-servers/policy-server-conditions.ts';
 import { policyServerStatus, PolicyServerController } from './policy-server-controller.ts';
@@ -48,7 +48,7 @@ async function withController(
 }
 
 async function statusOf(scene: HubScene): Promise<string> {
-  const { status } = await scene.cluster.admin.get<PolicyServer>(POLICY_SERVERS, { name: 'default' });
+  const { status } = await scene.cluster.admin.get<PolicyServerObject>(POLICY_SERVERS, { name: 'default' });
   const [condition] = status?.conditions ?? [];
   return `${status?.readyReplicas}/${status?.totalReplicas} ${condition?.status} ${condition?.reason}`;
 }
@@ -121,8 +121,8 @@ describe('PolicyServerController, with objects of PolicyServers', { timeout: 20_
       await scene.policyServer('foreign', 1);
       await scene.lead();
       await eventually(async () => (await statusOf(scene)) === '0/0 False NoReplicaConnected');
-      const of = (name: string): Promise<PolicyServer> =>
-        scene.cluster.admin.get<PolicyServer>(POLICY_SERVERS, { name });
+      const of = (name: string): Promise<PolicyServerObject> =>
+        scene.cluster.admin.get<PolicyServerObject>(POLICY_SERVERS, { name });
       objects.set('default', report);
       objects.set('foreign', report);
       await eventually(async () => (await of('default')).status?.image === 'own');
@@ -158,8 +158,8 @@ describe('the status of a PolicyServer', { timeout: 20_000 }, () => {
     await withController(async (scene) => {
       await scene.policyServer('default', 1);
       await scene.lead();
-      const of = (): Promise<PolicyServer> =>
-        scene.cluster.admin.get<PolicyServer>(POLICY_SERVERS, { name: 'default' });
+      const of = (): Promise<PolicyServerObject> =>
+        scene.cluster.admin.get<PolicyServerObject>(POLICY_SERVERS, { name: 'default' });
       await eventually(async () => (await of()).status?.image !== undefined);
       assert.equal((await of()).status?.image, 'evil\u{fffd}[2J\u{fffd}]8;;a:b\u{fffd}2J\u{fffd}txt');
     }, objects);
@@ -167,7 +167,7 @@ describe('the status of a PolicyServer', { timeout: 20_000 }, () => {
 });
 
 describe('policyServerStatus', () => {
-  const server = (replicas: number): Pick<PolicyServer, 'metadata' | 'spec'> => ({
+  const server = (replicas: number): Pick<PolicyServerObject, 'metadata' | 'spec'> => ({
     metadata: { name: 'default', generation: 3 },
     spec: { image: 'i', replicas },
   });

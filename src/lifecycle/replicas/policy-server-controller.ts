@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { unlessGone } from '../../cluster/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
 import { CONTROLLER_FIELD_MANAGER, POLICY_SERVERS, setCondition, setReadiness } from '../../resources/index.ts';
-import type { Condition, ObjectKey, PolicyServer, Readiness } from '../../resources/index.ts';
+import type { Condition, ObjectKey, PolicyServerObject, Readiness } from '../../resources/index.ts';
 import { anyOf, Controller, generationChanged, watch, WrittenObjects } from '../../runtime/index.ts';
 import type { Predicate, Runnable, RuntimeMetrics, SharedCaches } from '../../runtime/index.ts';
 import type { PolicyServerReport, PolicyServerReports } from '../policy-servers/policy-server-conditions.ts';
@@ -45,14 +45,14 @@ export interface PolicyServerControllerOptions {
   readonly metrics?: RuntimeMetrics;
 }
 
-type Status = NonNullable<PolicyServer['status']>;
+type Status = NonNullable<PolicyServerObject['status']>;
 
 /** Writes the status of PolicyServers when it changes. Only the leader runs it. */
 export class PolicyServerController implements Runnable {
   readonly name = 'policyserver-status';
   readonly ready: Promise<void>;
   readonly #options: PolicyServerControllerOptions;
-  readonly #servers: WrittenObjects<PolicyServer>;
+  readonly #servers: WrittenObjects<PolicyServerObject>;
   readonly #controller: Controller;
 
   constructor(options: PolicyServerControllerOptions) {
@@ -119,7 +119,8 @@ export class PolicyServerController implements Runnable {
   }
 }
 
-const statusChanged: Predicate<PolicyServer> = ({ before, after }) => !isDeepStrictEqual(before?.status, after?.status);
+const statusChanged: Predicate<PolicyServerObject> = ({ before, after }) =>
+  !isDeepStrictEqual(before?.status, after?.status);
 
 /** Conditions that `Ready` summarises, besides the number of replicas. */
 const SUMMARISED: ReadonlySet<string> = new Set([
@@ -136,7 +137,7 @@ const SUMMARISED: ReadonlySet<string> = new Set([
  * @param objects the report on its objects, undefined until known. Without `objects`, none are created
  */
 export function policyServerStatus(
-  { metadata, spec }: Pick<PolicyServer, 'metadata' | 'spec'>,
+  { metadata, spec }: Pick<PolicyServerObject, 'metadata' | 'spec'>,
   replicas: readonly Pick<KnownReplica, 'name' | 'state'>[],
   before: Status,
   now: number,

@@ -4,7 +4,7 @@ import type { Registry } from 'prom-client';
 import type { Logger } from 'pino';
 import type { Cluster } from '../../cluster/index.ts';
 import { POLICY_SERVER_REPLICAS, POLICY_SERVERS } from '../../resources/index.ts';
-import type { PolicyServer, PolicyServerReplica } from '../../resources/index.ts';
+import type { PolicyServerObject, PolicyServerReplica } from '../../resources/index.ts';
 import { aborted, SYSTEM_CLOCK, Waiting } from '../../runtime/index.ts';
 import type { Clock, ObjectCache, Runnable, SharedCaches } from '../../runtime/index.ts';
 import type { ControlTls, PrevalidationRequest, PrevalidationResult } from '../../control/index.ts';
@@ -52,7 +52,7 @@ export class ReplicaHub implements ReplicaDirectory, Runnable {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #replicas: ObjectCache<PolicyServerReplica>;
-  readonly #servers: ObjectCache<PolicyServer>;
+  readonly #servers: ObjectCache<PolicyServerObject>;
   readonly #listeners = new Set<(change: ReplicaChange) => void>();
   readonly #isReady = Promise.withResolvers<void>();
   #fleet: ReplicaFleet | undefined;

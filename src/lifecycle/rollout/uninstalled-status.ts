@@ -2,7 +2,7 @@
 import {
   type AdmissionPolicyObject,
   findCondition,
-  type PolicyServer,
+  type PolicyServerObject,
   type AdmissionPolicyStatus,
   READY,
   setCondition,
@@ -43,7 +43,10 @@ export function uninstalledPolicyStatus(policy: AdmissionPolicyObject, now: numb
 }
 
 /** The status of a PolicyServer without processes; undefined where the controller never wrote one. */
-export function uninstalledServerStatus(server: PolicyServer, now: number): PolicyServer['status'] | undefined {
+export function uninstalledServerStatus(
+  server: PolicyServerObject,
+  now: number,
+): PolicyServerObject['status'] | undefined {
   const { status } = server;
   if (status === undefined || findCondition(status.conditions, READY) === undefined) {
     return undefined;

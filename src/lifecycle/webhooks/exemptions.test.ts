@@ -7,7 +7,7 @@ import type {
   AdmissionPolicySpec,
   MatchRule,
   PolicyMatch,
-  ResourceId,
+  GroupVersionResource,
   RuleRequest,
 } from '../../resources/index.ts';
 import { REPLICA_RULES } from '../../control/index.ts';
@@ -213,7 +213,7 @@ const OPERATIONS: Readonly<Record<string, readonly string[]>> = {
 const VERSIONS = ['v1', 'v1beta1'];
 const EVENT_GROUPS = ['', 'events.k8s.io'];
 
-type ProductRequest = readonly [RuleRequest, ResourceId];
+type ProductRequest = readonly [RuleRequest, GroupVersionResource];
 
 /** All requests that access rules permit, in every group and version that an API server may match them in. */
 function requestsOf(rules: readonly AccessRule[], namespaces: readonly string[]): readonly ProductRequest[] {

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { parseCelJson } from '../../cel/index.ts';
 import { CLUSTER_COLLECTORS, policyMatch } from '../../resources/index.ts';
 import type { AdmissionPolicySpec, MatchRule, PolicyMatch } from '../../resources/index.ts';
-import { MatchConditions } from '../../resources/match-conditions/index.ts';
+import { MatchConditionEvaluator } from '../../resources/match-conditions/index.ts';
 import { webhookConfigurations } from './webhook-configurations.ts';
 import type { Webhook } from './webhook-object.ts';
 
@@ -61,7 +61,7 @@ function isSent({ matchConditions = [] }: Webhook, request: Request): boolean {
     ...(subResource === undefined ? {} : { subResource }),
     userInfo: { username },
   };
-  const result = new MatchConditions().check(matchConditions, false, {
+  const result = new MatchConditionEvaluator().check(matchConditions, false, {
     object: parseCelJson(JSON.stringify(object)),
     oldObject: parseCelJson(JSON.stringify(oldObject)),
     request: parseCelJson(JSON.stringify(facts)),

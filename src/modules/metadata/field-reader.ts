@@ -1,7 +1,7 @@
 import { ModuleError } from '../reference/errors.ts';
 
 /** A value in a module's metadata, with its path for error messages. Null counts as absent. */
-export class FieldReader {
+export class MetadataReader {
   readonly #value: unknown;
   readonly #path: string;
 
@@ -15,13 +15,13 @@ export class FieldReader {
   }
 
   /** The field of a mapping. @throws ModuleError `metadata-invalid` when this is not a mapping */
-  field(name: string): FieldReader {
+  field(name: string): MetadataReader {
     const mapping = this.#mapping();
-    return new FieldReader(Object.hasOwn(mapping, name) ? mapping[name] : undefined, join(this.#path, name));
+    return new MetadataReader(Object.hasOwn(mapping, name) ? mapping[name] : undefined, join(this.#path, name));
   }
 
   /** The value as read by `read`; undefined when it is absent. */
-  optional<T>(read: (field: FieldReader) => T): T | undefined {
+  optional<T>(read: (field: MetadataReader) => T): T | undefined {
     return this.isAbsent ? undefined : read(this);
   }
 
@@ -56,17 +56,17 @@ export class FieldReader {
   }
 
   /** A list; empty when absent. */
-  list<T>(read: (item: FieldReader) => T): readonly T[] {
+  list<T>(read: (item: MetadataReader) => T): readonly T[] {
     if (this.isAbsent) {
       return [];
     }
     if (!Array.isArray(this.#value)) {
       throw this.#expected('a list');
     }
-    return this.#value.map((item, index) => read(new FieldReader(item, `${this.#path}[${index}]`)));
+    return this.#value.map((item, index) => read(new MetadataReader(item, `${this.#path}[${index}]`)));
   }
 
-  nonEmptyList<T>(read: (item: FieldReader) => T): readonly T[] {
+  nonEmptyList<T>(read: (item: MetadataReader) => T): readonly T[] {
     const items = this.list(read);
     if (items.length === 0) {
       throw this.#expected('a list with at least one entry');

@@ -1,11 +1,12 @@
+import type { ContextAwareResource } from '../../resources/index.ts';
 import { errorText, parseJson } from '../../values/index.ts';
 import { customSections, withCustomSection } from './custom-section.ts';
 import { ModuleError } from '../reference/errors.ts';
 import { EXECUTION_MODES, requireSupportedMode } from './execution-mode.ts';
 import type { ExecutionMode } from './execution-mode.ts';
-import { FieldReader } from './field-reader.ts';
+import { MetadataReader } from './field-reader.ts';
 import { readRule } from './policy-rule.ts';
-import type { PolicyRule } from './policy-rule.ts';
+import type { MetadataRule } from './policy-rule.ts';
 
 /** Name of the custom section that holds a policy's metadata, as JSON. */
 export const METADATA_SECTION = 'io.kubewarden.metadata';
@@ -16,17 +17,11 @@ export const METADATA_LIMIT_BYTES = 1024 * 1024;
 /** The version of Kubewarden's policy interface that this server implements. */
 const SUPPORTED_KUBEWARDEN_VERSION = { major: 1, minor: 37 } as const;
 
-/** A kind whose objects a policy reads from the cluster. */
-export interface ContextAwareResource {
-  readonly apiVersion: string;
-  readonly kind: string;
-}
-
 /** The metadata of a policy. Unknown keys are ignored. */
 export interface PolicyMetadata {
   /** Version of the waPC protocol. */
   readonly protocolVersion?: string;
-  readonly rules: readonly PolicyRule[];
+  readonly rules: readonly MetadataRule[];
   /** Title, description, author and others by their well-known keys (`io.kubewarden.policy.…`). */
   readonly annotations: Readonly<Record<string, string>>;
   /** Whether the policy changes objects. Default: false. */
@@ -82,7 +77,7 @@ export function writeMetadata(bytes: Uint8Array, metadata: PolicyMetadata): Uint
  * @throws ModuleError `metadata-invalid`, `execution-mode-unsupported`
  */
 export function parseMetadata(value: unknown): PolicyMetadata {
-  const root = new FieldReader(value, '');
+  const root = new MetadataReader(value, '');
   const protocolVersion = root.field('protocolVersion').optional((field) => field.string());
   const executionMode = root.field('executionMode').optional(readExecutionMode);
   const minimumKubewardenVersion = root.field('minimumKubewardenVersion').optional(readVersion);
@@ -103,7 +98,7 @@ export function parseMetadata(value: unknown): PolicyMetadata {
   };
 }
 
-function readExecutionMode(field: FieldReader): ExecutionMode {
+function readExecutionMode(field: MetadataReader): ExecutionMode {
   requireSupportedMode(field.string());
   return field.oneOf(EXECUTION_MODES);
 }
@@ -144,7 +139,7 @@ export function requireSupportedVersion(metadata: PolicyMetadata | undefined): v
   }
 }
 
-function readVersion(field: FieldReader): string {
+function readVersion(field: MetadataReader): string {
   const text = field.string();
   if (!VERSION.test(text)) {
     throw field.error(`expected a version like 1.30.0, got ${JSON.stringify(text.slice(0, 100))}`);

@@ -1,7 +1,7 @@
-import type { FieldReader } from './field-reader.ts';
+import type { MetadataReader } from './field-reader.ts';
 
 /** The requests that a policy is meant for, as in the `rules` of a webhook configuration. */
-export interface PolicyRule {
+export interface MetadataRule {
   readonly apiGroups: readonly string[];
   readonly apiVersions: readonly string[];
   readonly resources: readonly string[];
@@ -13,7 +13,7 @@ type PolicyOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT' | '*';
 const OPERATIONS: readonly PolicyOperation[] = ['CREATE', 'UPDATE', 'DELETE', 'CONNECT', '*'];
 
 /** Reads a rule and checks its wildcards as API servers do. @throws ModuleError `metadata-invalid` */
-export function readRule(rule: FieldReader): PolicyRule {
+export function readRule(rule: MetadataReader): MetadataRule {
   return {
     apiGroups: requireLoneWildcard(rule.field('apiGroups'), rule.field('apiGroups').nonEmptyStrings()),
     apiVersions: requireLoneWildcard(
@@ -28,14 +28,14 @@ export function readRule(rule: FieldReader): PolicyRule {
   };
 }
 
-function requireLoneWildcard<T extends string>(field: FieldReader, values: readonly T[]): readonly T[] {
+function requireLoneWildcard<T extends string>(field: MetadataReader, values: readonly T[]): readonly T[] {
   if (values.length > 1 && values.some((value) => value === '*')) {
     throw field.error('"*" stands for all: expected no other value beside it');
   }
   return values;
 }
 
-function readResources(field: FieldReader): readonly string[] {
+function readResources(field: MetadataReader): readonly string[] {
   const resources = field.nonEmptyStrings({ allowEmpty: false });
   if (resources.length > 1 && resources.includes('*/*')) {
     throw field.error('"*/*" stands for everything: expected no other resource beside it');

@@ -33,7 +33,7 @@ const URL_TAG = 6;
 type Bundle = ReturnType<typeof bundleFromJSON>;
 
 /** Verifies keyless signatures with a trust root. */
-export class CertificateVerifier {
+export class KeylessVerifier {
   readonly #verifier: Verifier;
 
   /** @throws ModuleError `trust-root-invalid` */

@@ -10,7 +10,7 @@ import { TestSigstore } from '../testing/test-sigstore.ts';
 import { type ArtifactSigner, messageBundle, signatureLayer, statementBundle } from '../testing/test-signer.ts';
 import { parseTrustRoot } from '../sources/trust-root.ts';
 import { bundleSignature } from './bundle-signature.ts';
-import { type CertificateIdentity, CertificateVerifier } from './certificate-identity.ts';
+import { type CertificateIdentity, KeylessVerifier } from './certificate-identity.ts';
 import { layerSignature } from './layer-signature.ts';
 import type { Signature } from './signature.ts';
 
@@ -21,11 +21,11 @@ const IDENTITY: CertificateIdentity = { issuer: 'https://issuer.example.com', su
 
 describe('malformed signatures', () => {
   let signer: ArtifactSigner;
-  let verifier: CertificateVerifier;
+  let verifier: KeylessVerifier;
   before(async () => {
     const sigstore = await TestSigstore.create();
     signer = await sigstore.signer({ issuer: IDENTITY.issuer, subjects: [IDENTITY.subject] });
-    verifier = new CertificateVerifier(parseTrustRoot(sigstore.trustedRoot, 'root.json'));
+    verifier = new KeylessVerifier(parseTrustRoot(sigstore.trustedRoot, 'root.json'));
   });
 
   const layer = (annotations: Readonly<Record<string, string>>): Descriptor => ({

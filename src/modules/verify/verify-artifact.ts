@@ -6,7 +6,7 @@ import { ModuleError } from '../reference/errors.ts';
 import type { ArtifactSource } from '../oci/artifact-source.ts';
 import type { Verification } from '../sources/verification.ts';
 import type { SignatureRequirement, VerificationConfig } from '../sources/verification-config.ts';
-import { CertificateVerifier } from './certificate-identity.ts';
+import { KeylessVerifier } from './certificate-identity.ts';
 import { collectSignatures } from './collect-signatures.ts';
 import { type IdentifiedSignature, satisfies } from './satisfies.ts';
 import type { Signature } from './signature.ts';
@@ -79,7 +79,7 @@ async function identify(
 ): Promise<{ readonly identified: readonly IdentifiedSignature[]; readonly untrusted: readonly string[] }> {
   const requirements = [...config.allOf, ...(config.anyOf?.signatures ?? [])];
   const isKeyless = requirements.some(({ kind }) => kind === 'genericIssuer' || kind === 'githubAction');
-  const verifier = trustRoot !== undefined && isKeyless ? new CertificateVerifier(trustRoot) : undefined;
+  const verifier = trustRoot !== undefined && isKeyless ? new KeylessVerifier(trustRoot) : undefined;
   const untrusted: string[] = [];
   const identified: IdentifiedSignature[] = [];
   for (const signature of signatures) {

@@ -1,11 +1,5 @@
+import type { GroupVersionResource } from '../resource-type.ts';
 import type { MatchRule } from './match-rule.ts';
-
-/** A resource in an AdmissionReview. */
-export interface ResourceId {
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-}
 
 /** The fields of a request that rules match, besides the resource. */
 export interface RuleRequest {
@@ -20,7 +14,7 @@ export interface RuleRequest {
  * Whether a rule matches a request for `resource`, as API servers match rules of webhooks
  * (`admissionregistration.k8s.io/v1` RuleWithOperations).
  */
-export function ruleMatches(rule: MatchRule, request: RuleRequest, resource: ResourceId): boolean {
+export function ruleMatches(rule: MatchRule, request: RuleRequest, resource: GroupVersionResource): boolean {
   return (
     scopeMatches(rule.scope, isInNamespace(request, resource)) &&
     hasOrAll(rule.operations, request.operation) &&
@@ -34,7 +28,7 @@ export function ruleMatches(rule: MatchRule, request: RuleRequest, resource: Res
  * Whether a request is for a namespaced resource. Namespaces are cluster-scoped, although their requests contain a
  * namespace.
  */
-export function isInNamespace({ namespace }: Pick<RuleRequest, 'namespace'>, resource: ResourceId): boolean {
+export function isInNamespace({ namespace }: Pick<RuleRequest, 'namespace'>, resource: GroupVersionResource): boolean {
   return (
     namespace !== '' && !(resource.resource === 'namespaces' && resource.group === '' && resource.version === 'v1')
   );
@@ -84,7 +78,7 @@ const ANYTHING: Omit<MatchRule, 'resources'> = {
 export function unmetConstraint(
   rules: readonly MatchRule[],
   request: RuleRequest,
-  resource: ResourceId,
+  resource: GroupVersionResource,
 ): string | undefined {
   let nearest = rules;
   for (const constraint of CONSTRAINTS) {

@@ -1,15 +1,16 @@
+import type { GroupVersionResource } from '../resource-type.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { MatchRule } from './match-rule.ts';
 import { ruleMatches } from './rule-match.ts';
-import type { ResourceId, RuleRequest } from './rule-match.ts';
+import type { RuleRequest } from './rule-match.ts';
 import { covers, RuleSet } from './rule-set.ts';
 import { randomOf } from './testing/random-rules.ts';
 import { unionRules } from './union-rules.ts';
 
 const ROUNDS = 1_000;
 
-type Request = readonly [RuleRequest, ResourceId];
+type Request = readonly [RuleRequest, GroupVersionResource];
 
 function isAny(rules: readonly MatchRule[], [request, resource]: Request): boolean {
   return rules.some((rule) => ruleMatches(rule, request, resource));

@@ -88,6 +88,9 @@ export const CONTEXT_AWARE_RESOURCES = list(
   { 'x-kubernetes-list-type': 'atomic' },
 );
 
+/** A kind whose objects a policy may read from the cluster. */
+export type ContextAwareResource = Infer<typeof CONTEXT_AWARE_RESOURCES>[number];
+
 /** `metav1.Condition` */
 export const CONDITION = object('A condition.', {
   type: text('The type of the condition.', { maxLength: 316 }),

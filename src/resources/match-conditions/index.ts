@@ -1,3 +1,3 @@
 // Match conditions of webhooks. An entry of its own: it loads src/cel.
-export { conditionsProblem, matchConditionEnvironment, MatchConditions } from './match-conditions.ts';
-export type { Matching } from './match-conditions.ts';
+export { conditionsProblem, matchConditionEnvironment, MatchConditionEvaluator } from './match-conditions.ts';
+export type { MatchResult } from './match-conditions.ts';

@@ -16,7 +16,7 @@ import type { Bindings, Environment, Program } from '../../cel/index.ts';
 import type { MatchCondition } from '../policies/policy-match.ts';
 
 /** Whether a webhook matches, or why that cannot be determined. */
-export type Matching =
+export type MatchResult =
   | { readonly matches: true }
   /** `condition` is the name of the first that is false; undefined: one failed, and failures are ignored. */
   | { readonly matches: false; readonly condition?: string }
@@ -39,7 +39,7 @@ export function conditionsProblem(conditions: readonly MatchCondition[]): string
 type Compiled = { readonly program: Program } | { readonly error: string };
 
 /** Evaluates match conditions of webhooks. Expressions are compiled on first use. */
-export class MatchConditions {
+export class MatchConditionEvaluator {
   readonly #problemOf: (conditions: readonly MatchCondition[]) => string | undefined;
   #environment: Environment | undefined;
   /** By the webhook's list of conditions, which is a new list after a change. */
@@ -54,9 +54,9 @@ export class MatchConditions {
    * A condition that is false excludes the request, even if others fail. Otherwise a failed condition is an error, or
    * excludes the request with `ignoresFailures`. Costs are limited as in API servers.
    */
-  check(conditions: readonly MatchCondition[], ignoresFailures: boolean, bindings: Bindings): Matching {
+  check(conditions: readonly MatchCondition[], ignoresFailures: boolean, bindings: Bindings): MatchResult {
     const errors = new Set<string>();
-    const failed = (error: string): Matching => (ignoresFailures ? { matches: false } : { error });
+    const failed = (error: string): MatchResult => (ignoresFailures ? { matches: false } : { error });
     let remaining = MATCH_CONDITIONS_COST_BUDGET;
     let excludedBy: string | undefined;
     for (const [index, compiled] of this.#programs(conditions).entries()) {

@@ -1,6 +1,6 @@
 // Requests that no policy of a namespace sees, so that a tenant reaches neither rights nor the removal of its namespace. Used by
 // the controller, which writes match conditions of webhooks, and by policy servers, which match reviews themselves.
-import type { ResourceId } from '../admission-rules/rule-match.ts';
+import type { GroupVersionResource } from '../resource-type.ts';
 import { POLICIES_GROUP, PORTCULLIS_GROUP } from '../kind-declarations/common-schemas.ts';
 
 /**
@@ -48,7 +48,7 @@ export function privilegedNames({
 
 /** Whether a resource is privileged. */
 export function isPrivileged(
-  { group, resource }: Pick<ResourceId, 'group' | 'resource'>,
+  { group, resource }: Pick<GroupVersionResource, 'group' | 'resource'>,
   subresource: string,
 ): boolean {
   return (

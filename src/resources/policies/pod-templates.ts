@@ -1,6 +1,7 @@
 // Pod templates of workloads, which policies for pods may check as well. Used by the controller, which writes webhook
 // configurations, and by policy servers, which review the templates: both must agree.
-import { ruleMatches, type ResourceId } from '../admission-rules/rule-match.ts';
+import type { GroupVersionResource } from '../resource-type.ts';
+import { ruleMatches } from '../admission-rules/rule-match.ts';
 import type { MatchRule } from '../admission-rules/match-rule.ts';
 import type { PolicyMatch } from './policy-match.ts';
 
@@ -85,16 +86,16 @@ export const WORKLOADS: readonly Workload[] = [
 ];
 
 /** The resource whose rules decide which pod templates a policy is for. */
-export const PODS: ResourceId = { group: '', version: 'v1', resource: 'pods' };
+export const PODS: GroupVersionResource = { group: '', version: 'v1', resource: 'pods' };
 
 const BY_RESOURCE = new Map(WORKLOADS.map((workload) => [keyOf(workload), workload]));
 
 /** The workload of a resource in any version. */
-export function workloadOf(resource: Pick<ResourceId, 'group' | 'resource'>): Workload | undefined {
+export function workloadOf(resource: Pick<GroupVersionResource, 'group' | 'resource'>): Workload | undefined {
   return BY_RESOURCE.get(keyOf(resource));
 }
 
-function keyOf({ group, resource }: Pick<ResourceId, 'group' | 'resource'>): string {
+function keyOf({ group, resource }: Pick<GroupVersionResource, 'group' | 'resource'>): string {
   return `${group}/${resource}`;
 }
 

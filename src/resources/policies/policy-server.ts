@@ -177,5 +177,5 @@ const policyServer = {
   },
 } as const satisfies KindDeclaration;
 
-export type PolicyServer = ObjectOfKind<typeof policyServer>;
+export type PolicyServerObject = ObjectOfKind<typeof policyServer>;
 export const POLICY_SERVERS = ownKind(policyServer);

@@ -2,7 +2,7 @@ import type { Schema } from '../schema.ts';
 import { additionalOf, propertyOf } from './schema-fields.ts';
 
 /** A path below a value, `spec.policies[a]`, and its schema. */
-export interface FieldPath {
+export interface SchemaPath {
   readonly path: string;
   readonly schema: Schema;
 }
@@ -31,7 +31,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
  *
  * @returns an error message if it is invalid.
  */
-export function parseFieldPath(text: string, root: Schema, { isBracketAllowed = true } = {}): FieldPath | string {
+export function parseFieldPath(text: string, root: Schema, { isBracketAllowed = true } = {}): SchemaPath | string {
   const tokens = text.match(TOKEN) ?? [];
   let schema = root;
   let path = '';

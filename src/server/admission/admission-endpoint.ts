@@ -5,7 +5,7 @@ import { AdmissionTargets } from './admission-targets.ts';
 import { reviewAnswer } from './review-answer.ts';
 import { MAX_REVIEW_BYTES } from '../../engine/definition/index.ts';
 import { EvaluationError } from '../../evaluation/index.ts';
-import type { PoolAnswer, Route, WorkerPool } from '../../evaluation/index.ts';
+import type { PoolAnswer, ReviewRoute, WorkerPool } from '../../evaluation/index.ts';
 import { BodyBudget, readBody, RequestRefused, sendError, sendJson } from '../../https/index.ts';
 import type { BucketKnowledge } from '../policies/policy-source.ts';
 
@@ -15,7 +15,7 @@ const JSON_TYPE = /^application\/json\s*(?:;|$)/i;
 /** Receives the results of requests. */
 export interface AdmissionListener {
   /** `status`: the HTTP status of the answer. */
-  reviewed(route: Route, answer: PoolAnswer, status: number): void;
+  reviewed(route: ReviewRoute, answer: PoolAnswer, status: number): void;
   refused(status: number, message: string): void;
   /** Whether a policy that workers do not have may still be loaded. */
   isLoading(policy: string): boolean;

@@ -1,6 +1,6 @@
 // Paths of the admission port.
 import { RequestRefused } from '../../https/index.ts';
-import type { Route } from '../../evaluation/index.ts';
+import type { ReviewRoute } from '../../evaluation/index.ts';
 
 /** The longest time that an API server waits for a webhook without a timeout. Milliseconds. */
 const DEFAULT_TIMEOUT_MS = 10_000;
@@ -14,7 +14,7 @@ const MAX_CACHED = 4_096;
 /** Maximum length of a cached path: the longest bucket name, the route and the timeout. Characters. */
 const MAX_CACHED_LENGTH = 600;
 
-const ROUTES: ReadonlyMap<string, Route> = new Map([
+const ROUTES: ReadonlyMap<string, ReviewRoute> = new Map([
   ['validate', 'validate'],
   ['audit', 'audit'],
   ['validate_raw', 'validate_raw'],
@@ -25,7 +25,7 @@ const BUCKET = /^[a-z0-9][a-z0-9.-]{0,511}$/;
 
 /** The target of a request. */
 export interface AdmissionTarget {
-  readonly route: Route;
+  readonly route: ReviewRoute;
   /** The id of a policy, or the name of a bucket. */
   readonly name: string;
   /** How long the client waits. Milliseconds. */

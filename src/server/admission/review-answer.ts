@@ -1,6 +1,6 @@
 // Converts evaluation results to HTTP answers. The texts are those of Kubewarden's policy server.
 import type { ReviewErrorCode } from '../../engine/index.ts';
-import type { ReviewResult, Route } from '../../evaluation/index.ts';
+import type { ReviewResult, ReviewRoute } from '../../evaluation/index.ts';
 import type { AdmissionTarget } from './admission-targets.ts';
 
 /** An HTTP answer in JSON. */
@@ -39,7 +39,7 @@ export function reviewAnswer(
 }
 
 /** Wraps an AdmissionResponse in an AdmissionReview, except for raw requests. */
-function envelope(route: Route, response: string): string {
+function envelope(route: ReviewRoute, response: string): string {
   return route === 'validate_raw'
     ? `{"response":${response}}`
     : `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":${response}}`;

@@ -6,7 +6,7 @@ import type { Sample, SampledMetric } from '../../metrics/index.ts';
 import type { ConnectionState } from '../../https/index.ts';
 import { BucketHistogram, type HistogramSeries } from './bucket-histogram.ts';
 import type { ChangeResult } from '../policies/policy-registry.ts';
-import type { ObservedPolicy, PolicyMemory, RestartReason, Route } from '../../evaluation/index.ts';
+import type { ObservedPolicy, PolicyMemory, RestartReason, ReviewRoute } from '../../evaluation/index.ts';
 import type { ServedPolicyPhase } from '../status/served-policy-status.ts';
 import { EvaluationCounts } from './evaluation-counts.ts';
 
@@ -224,7 +224,7 @@ export class ServerMetrics {
   }
 
   /** Counts an answered review. `observed`: all evaluations. Milliseconds. */
-  reviewed(route: Route, observed: readonly ObservedPolicy[], totalMs: number): void {
+  reviewed(route: ReviewRoute, observed: readonly ObservedPolicy[], totalMs: number): void {
     this.#reviewSeriesOf(route).observe(totalMs / 1000);
     if (route === 'admit') {
       this.#policiesOfReview.observe(new Set(observed.map(({ observation }) => observation.policy)).size);
@@ -252,7 +252,7 @@ export class ServerMetrics {
     );
   }
 
-  #reviewSeriesOf(route: Route): HistogramSeries {
+  #reviewSeriesOf(route: ReviewRoute): HistogramSeries {
     const series = this.#reviewSeries.get(route) ?? this.#review.series({ route });
     this.#reviewSeries.set(route, series);
     return series;

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { JsonObject, ObjectReference } from '../../engine/index.ts';
-import { FileObjects, type ManifestObjects } from './file-objects.ts';
+import { FileObjects, type ObjectFinder } from './file-objects.ts';
 
 const LIMITS: ObjectReference = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'shop', name: 'limits' };
 
 describe('objects in files', () => {
   const published: (string | undefined)[] = [];
   const asked: ObjectReference[] = [];
-  const withObject = (object: JsonObject | undefined): ManifestObjects => ({
+  const withObject = (object: JsonObject | undefined): ObjectFinder => ({
     find: (reference) => {
       asked.push(reference);
       return object === undefined ? { state: 'absent' } : { state: 'found', object };

@@ -2,14 +2,14 @@ import type { LookupResult, ObjectReference } from '../../engine/index.ts';
 import type { FindResult, WatchedChange } from '../../evaluation/index.ts';
 
 /** The objects of manifests, in the place of a cluster. */
-export interface ManifestObjects {
+export interface ObjectFinder {
   find(reference: ObjectReference): Exclude<LookupResult, { readonly state: 'unknown' }>;
 }
 
 /** Publishes the objects that policies look up, and their changes in the files. */
 export class FileObjects {
   readonly #publish: (change: WatchedChange) => void;
-  #objects: ManifestObjects | undefined;
+  #objects: ObjectFinder | undefined;
   /** By API version, kind, namespace and name, with all annotations that policies need. */
   readonly #published = new Map<string, ObjectReference>();
 
@@ -18,7 +18,7 @@ export class FileObjects {
   }
 
   /** Publishes the changes of objects that were looked up. @param objects undefined: there are no manifests */
-  replace(objects: ManifestObjects | undefined): void {
+  replace(objects: ObjectFinder | undefined): void {
     this.#objects = objects;
     for (const [id, reference] of this.#published) {
       if (this.find(reference).state !== 'published') {

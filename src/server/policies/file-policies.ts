@@ -5,7 +5,7 @@ import type { CompiledPolicyModule, FindResult, ReadEntry } from '../../evaluati
 import { FileWatch } from '../../files/index.ts';
 import type { PoliciesView } from '../status/operations-routes.ts';
 import type { ServedPolicyPhase, ServedPolicyStatus } from '../status/served-policy-status.ts';
-import { FileObjects, type ManifestObjects } from './file-objects.ts';
+import { FileObjects, type ObjectFinder } from './file-objects.ts';
 import { PolicyRegistry } from './policy-registry.ts';
 import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin } from './policy-source.ts';
 import type { ReadPolicy } from './registry-loads.ts';
@@ -23,7 +23,7 @@ interface ConvertedManifests {
   /** The text of a policies file. */
   readonly text: string;
   /** For parameters of the policies. */
-  readonly objects: ManifestObjects;
+  readonly objects: ObjectFinder;
 }
 
 /** A policies file as the source of policies. */

@@ -13,7 +13,7 @@ export const MAX_TRIED = 20_000;
 const PAGE_SIZE = 500;
 
 /** Parameters that exist. */
-export interface FoundParameters {
+export interface ExistingParameterObjects {
   /** The objects that they are in. */
   readonly objects: readonly WatchedChange[];
   /** The namespaces that have parameters of a policy, or of a member of a group, among those for which they were read. */
@@ -42,7 +42,7 @@ export class ExistingParameters {
     all: readonly ParametersDefinition[],
     namespace: string | undefined,
     signal: AbortSignal,
-  ): Promise<FoundParameters> {
+  ): Promise<ExistingParameterObjects> {
     const annotations = [...new Set(all.flatMap((one) => keysOf(one).annotations))];
     const readsNamespaces = all.some((one) => readsNamespace(one));
     const namespaces = readsNamespaces ? await this.#namespaces(annotations, namespace, signal) : [];

@@ -6,7 +6,7 @@ import type { LoadOutcome, LoadRequest, RefusedNamespace } from '../../evaluatio
 import { MAX_WARNING_LENGTH, namespaceOfPolicyId } from '../../resources/index.ts';
 import { errorText, listed, shortened } from '../../values/index.ts';
 import type { LoadedRevision } from '../policies/registry-entry.ts';
-import type { ExistingParameters, FoundParameters } from './existing-parameters.ts';
+import type { ExistingParameters, ExistingParameterObjects } from './existing-parameters.ts';
 import { refusedReport, servingLoad } from './parameter-checks.ts';
 import { parametersFingerprint } from './parameters-fingerprint.ts';
 
@@ -65,7 +65,7 @@ export class ParameterTrials {
       return { ok: true };
     }
     const current = this.#collaborators.serving(request.id);
-    let found: FoundParameters;
+    let found: ExistingParameterObjects;
     try {
       const both = [...all, ...(current === undefined ? [] : parametersOf(current.definition))];
       found = await this.#collaborators.parameters.read(both, namespaceOfPolicyId(request.id), signal);
@@ -104,7 +104,7 @@ export class ParameterTrials {
     id: string,
     current: LoadedRevision | undefined,
     serving: string | undefined,
-    trial: { readonly objects: FoundParameters['objects']; readonly namespaces: readonly string[] },
+    trial: { readonly objects: ExistingParameterObjects['objects']; readonly namespaces: readonly string[] },
   ): Promise<Today> {
     if (serving !== undefined && current?.revision?.uid !== serving) {
       return { kind: 'unknown', why: 'this replica does not have the revision that serves' };

@@ -1,8 +1,7 @@
 // Whether policies can read the kinds that they declare.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, type ApiResource, type Cluster, reviewAccess, SUBJECT_ACCESS_REVIEWS } from '../../cluster/index.ts';
-import type { ContextAwareResource } from '../../engine/index.ts';
-import { groupResourceOf } from '../../resources/index.ts';
+import { type ContextAwareResource, groupResourceOf } from '../../resources/index.ts';
 
 /**
  * Delays before a forbidden read is repeated. The controller grants the rights of a policy when it sees the policy, while the

@@ -21,7 +21,7 @@ const REPLICA_REASONS = {
 } as const;
 
 /** Input of a status besides the view. Times in milliseconds since 1970. */
-export interface ReplicaFacts {
+export interface ReplicaStatusInput {
   readonly generation: number | undefined;
   readonly startedAt: string;
   /** Current conditions of the object. */
@@ -32,7 +32,7 @@ export interface ReplicaFacts {
 /** The current status, without `lastReported`. */
 export function replicaStatus(
   view: Pick<ReplicaView, 'isSynced' | 'reports' | 'served' | 'deviations'>,
-  { generation, startedAt, conditions, now }: ReplicaFacts,
+  { generation, startedAt, conditions, now }: ReplicaStatusInput,
 ): ReplicaStatus {
   const counts = { Staged: 0, Failed: 0, Loading: 0, Serving: 0 };
   for (const { state } of view.reports()) {

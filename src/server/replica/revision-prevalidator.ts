@@ -1,7 +1,13 @@
 // Pre-validates policies: tries whether they could be served.
 import { isDigest } from '../../modules/index.ts';
-import { CONTEXT_AWARE_LABEL, MAX_WARNINGS, namespaceOfPolicyId, policyId } from '../../resources/index.ts';
-import type { ContextAwareResource, ModuleUse, PolicyDefinition } from '../../engine/index.ts';
+import {
+  CONTEXT_AWARE_LABEL,
+  type ContextAwareResource,
+  MAX_WARNINGS,
+  namespaceOfPolicyId,
+  policyId,
+} from '../../resources/index.ts';
+import type { ModuleUse, PolicyDefinition } from '../../engine/index.ts';
 import type { CompiledPolicyModule, LoadOutcome, LoadRequest, PolicyMemory } from '../../evaluation/index.ts';
 import { RequestRefused } from '../../https/index.ts';
 import type { PinnedModule, PrevalidationRequest, PrevalidationResult } from '../../control/index.ts';

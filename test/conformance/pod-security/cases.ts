@@ -1,7 +1,7 @@
 // Upstream's test files for the Pod Security Standards, judged here (README.md).
 import { readFileSync } from 'node:fs';
 import { evaluatePodSecurity } from '../../../src/engine/pod-security/index.ts';
-import type { PolicyVersion, Violation } from '../../../src/engine/pod-security/index.ts';
+import type { StandardsVersion, StandardsViolation } from '../../../src/engine/pod-security/index.ts';
 import type { FixtureLevel, Fixtures } from './fixtures.ts';
 
 export const fixtures = JSON.parse(readFileSync(new URL('fixtures.json', import.meta.url), 'utf8')) as Fixtures;
@@ -9,11 +9,11 @@ export const fixtures = JSON.parse(readFileSync(new URL('fixtures.json', import.
 /** A pod that is judged at a level of a version. */
 export interface Case {
   readonly level: FixtureLevel;
-  readonly version: PolicyVersion;
+  readonly version: StandardsVersion;
   readonly number: number;
 }
 
-export function violationsOf({ level, version, number }: Case): readonly Violation[] {
+export function violationsOf({ level, version, number }: Case): readonly StandardsViolation[] {
   const pod = fixtures.pods[number] as { metadata: unknown; spec: unknown };
   return evaluatePodSecurity(level, version, pod.metadata, pod.spec);
 }

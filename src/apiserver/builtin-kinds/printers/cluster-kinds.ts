@@ -1,7 +1,7 @@
 // Table cells of kinds for configuration, storage, access and the cluster.
 import { ageOf } from '../../../resources/index.ts';
 import { age, nameOf } from './table-cells.ts';
-import type { Cells, Condition } from './table-cells.ts';
+import type { Cells, PrintedCondition } from './table-cells.ts';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -74,7 +74,7 @@ interface Node {
   readonly metadata: { readonly labels?: Labels };
   readonly spec?: { readonly unschedulable?: boolean };
   readonly status?: {
-    readonly conditions?: readonly Condition[];
+    readonly conditions?: readonly PrintedCondition[];
     readonly addresses?: readonly { readonly type?: string; readonly address?: string }[];
     readonly nodeInfo?: Labels;
   };

@@ -1,6 +1,6 @@
 import { ageOf } from '../../../resources/index.ts';
 import { age, hasCondition, nameOf } from './table-cells.ts';
-import type { Cells, Condition, PrintedContainer } from './table-cells.ts';
+import type { Cells, PrintedCondition, PrintedContainer } from './table-cells.ts';
 
 interface Terminated {
   readonly exitCode?: number;
@@ -33,7 +33,7 @@ interface Pod {
   readonly status?: {
     readonly phase?: string;
     readonly reason?: string;
-    readonly conditions?: readonly Condition[];
+    readonly conditions?: readonly PrintedCondition[];
     readonly containerStatuses?: readonly ContainerStatus[];
     readonly initContainerStatuses?: readonly ContainerStatus[];
     readonly podIPs?: readonly { readonly ip?: string }[];

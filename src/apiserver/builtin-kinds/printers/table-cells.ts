@@ -19,7 +19,7 @@ export interface PrintedTemplate {
   };
 }
 
-export interface Condition {
+export interface PrintedCondition {
   readonly type?: string;
   readonly status?: string;
   readonly reason?: string;
@@ -57,6 +57,6 @@ export function firstThree(list: readonly string[], none: string, total = list.l
   return total > 3 ? `${text} + ${total - 3} more...` : text || none;
 }
 
-export function hasCondition(conditions: readonly Condition[] | undefined, type: string): boolean {
+export function hasCondition(conditions: readonly PrintedCondition[] | undefined, type: string): boolean {
   return conditions?.some((condition) => condition.type === type && condition.status === 'True') === true;
 }

@@ -1,6 +1,6 @@
 import { humanDuration } from '../../../resources/index.ts';
 import { age, containerCells, hasCondition, labelsText, nameOf, selectorText } from './table-cells.ts';
-import type { Cells, Condition, PrintedTemplate } from './table-cells.ts';
+import type { Cells, PrintedCondition, PrintedTemplate } from './table-cells.ts';
 
 interface Workload {
   readonly spec?: {
@@ -23,7 +23,7 @@ interface Job {
     readonly succeeded?: number;
     readonly startTime?: string;
     readonly completionTime?: string;
-    readonly conditions?: readonly Condition[];
+    readonly conditions?: readonly PrintedCondition[];
   };
 }
 

@@ -1,12 +1,12 @@
 // Reads fields of objects, which may have any type.
 import { isJsonObject } from '../../../resources/index.ts';
 
-export type Fields = Readonly<Record<string, unknown>>;
+export type ReadFields = Readonly<Record<string, unknown>>;
 
 /** An object in a list, with its path. */
 export interface Placed {
   readonly path: string;
-  readonly value: Fields;
+  readonly value: ReadFields;
 }
 
 /** The field below names; undefined where there is none. */

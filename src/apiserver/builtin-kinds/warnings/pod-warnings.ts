@@ -1,7 +1,7 @@
 // What API servers warn of in pods and pod templates.
 // https://github.com/kubernetes/kubernetes/blob/master/pkg/api/pod/warnings.go
 import { isJsonObject } from '../../../resources/index.ts';
-import { at, type Fields, listAt, type Placed, placedItems, textOf } from './fields.ts';
+import { at, type ReadFields, listAt, type Placed, placedItems, textOf } from './fields.ts';
 import { deprecatedNodeLabel, nodeSelectorWarnings, nodeTermsWarnings } from './node-label-warnings.ts';
 import { fractionalWarnings } from './quantity-warnings.ts';
 import { claimSpecWarnings, volumeWarnings } from './storage-warnings.ts';
@@ -118,7 +118,7 @@ function podSeccompWarnings(pod: unknown, prefix: string): readonly string[] {
   return hasField ? [] : annotationWarning(pod, POD_SECCOMP, SECCOMP_FIELD, prefix);
 }
 
-function appArmorWarning(pod: unknown, container: Fields, prefix: string): readonly string[] {
+function appArmorWarning(pod: unknown, container: ReadFields, prefix: string): readonly string[] {
   const hasField =
     at(pod, 'spec', 'securityContext', 'appArmorProfile') !== undefined ||
     at(container, 'securityContext', 'appArmorProfile') !== undefined;
@@ -219,7 +219,10 @@ function addressWithoutPort({ path, value }: Placed): readonly string[] {
       ];
 }
 
-function portConflict(one: Fields, other: Fields): 'duplicate' | 'overlapping' | 'dangerously ambiguous' | undefined {
+function portConflict(
+  one: ReadFields,
+  other: ReadFields,
+): 'duplicate' | 'overlapping' | 'dangerously ambiguous' | undefined {
   if (one['containerPort'] !== other['containerPort'] || one['protocol'] !== other['protocol']) {
     return undefined;
   }

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { isJsonObject } from '../../../resources/index.ts';
 import type { JsonObject, JsonValue } from '../../../resources/index.ts';
 import { ListedState } from '../testing/listed-state.ts';
-import { readResponse, ReviewError } from './admission-review.ts';
+import { readResponse, WebhookResponseError } from './admission-review.ts';
 import { reviewJson } from './review-json.ts';
 import { MAX_WARNINGS_LENGTH, TRUNCATED_WARNING_LENGTH, WarningLimit } from './warning-limit.ts';
 import { deniedError } from './webhook-error.ts';
@@ -32,7 +32,7 @@ describe('answers to reviews', () => {
           readResponse('mutating', 'v1', UID, review);
           return false;
         } catch (error) {
-          return error instanceof ReviewError;
+          return error instanceof WebhookResponseError;
         }
       }),
     );

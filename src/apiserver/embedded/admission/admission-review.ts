@@ -1,18 +1,24 @@
 import { quote } from '../../../go/index.ts';
 import { isJsonObject } from '../../../resources/index.ts';
-import type { JsonObject, JsonValue, KubernetesObject } from '../../../resources/index.ts';
+import type {
+  GroupVersionKind,
+  GroupVersionResource,
+  JsonObject,
+  JsonValue,
+  KubernetesObject,
+} from '../../../resources/index.ts';
 import { userInfoObject } from '../request/identities.ts';
-import type { KindId, RequestAttributes, ResourceId } from './attributes.ts';
-import type { Webhook } from './webhook.ts';
+import type { RequestAttributes } from './attributes.ts';
+import type { ConfiguredWebhook } from './webhook.ts';
 
 const GROUP = 'admission.k8s.io';
 const KNOWN_VERSIONS: readonly string[] = ['v1', 'v1beta1'];
 
 /** A call of a webhook that matches a request. Kind and resource are in the version that the webhook's rules name. */
 export interface Invocation {
-  readonly webhook: Webhook;
-  readonly kind: KindId;
-  readonly resource: ResourceId;
+  readonly webhook: ConfiguredWebhook;
+  readonly kind: GroupVersionKind;
+  readonly resource: GroupVersionResource;
 }
 
 /** The objects of a request, in the version of an invocation. */
@@ -33,7 +39,7 @@ export interface ReviewResponse {
 }
 
 /** The version of the AdmissionReview to send: the first one in `admissionReviewVersions` that is supported. */
-export function reviewVersion({ reviewVersions }: Webhook): string | undefined {
+export function reviewVersion({ reviewVersions }: ConfiguredWebhook): string | undefined {
   return reviewVersions.find((version) => KNOWN_VERSIONS.includes(version));
 }
 
@@ -82,7 +88,7 @@ function textIf(key: string, text: string): Readonly<Record<string, string>> {
 }
 
 /** A malformed response, with the message of an API server. */
-export class ReviewError extends Error {
+export class WebhookResponseError extends Error {
   override readonly name = 'ReviewError';
 }
 
@@ -90,10 +96,15 @@ export class ReviewError extends Error {
  * Checks and reads the AdmissionReview that a webhook returned.
  * @throws ReviewError
  */
-export function readResponse(kind: Webhook['kind'], version: string, uid: string, review: JsonObject): ReviewResponse {
+export function readResponse(
+  kind: ConfiguredWebhook['kind'],
+  version: string,
+  uid: string,
+  review: JsonObject,
+): ReviewResponse {
   const { response } = review;
   if (!isJsonObject(response)) {
-    throw new ReviewError('webhook response was absent');
+    throw new WebhookResponseError('webhook response was absent');
   }
   if (version === 'v1') {
     checkIdentity(uid, review, response);
@@ -115,32 +126,32 @@ export function readResponse(kind: Webhook['kind'], version: string, uid: string
 function checkIdentity(uid: string, review: JsonObject, response: JsonObject): void {
   const got = typeof response.uid === 'string' ? response.uid : '';
   if (got !== uid) {
-    throw new ReviewError(`expected response.uid=${quote(uid)}, got ${quote(got)}`);
+    throw new WebhookResponseError(`expected response.uid=${quote(uid)}, got ${quote(got)}`);
   }
   const { apiVersion, kind } = review;
   if (apiVersion !== `${GROUP}/v1` || kind !== 'AdmissionReview') {
     const version = typeof apiVersion === 'string' ? apiVersion : '';
     const shown = `${version.includes('/') ? version : `/${version}`}, Kind=${typeof kind === 'string' ? kind : ''}`;
-    throw new ReviewError(`expected webhook response of ${GROUP}/v1, Kind=AdmissionReview, got ${shown}`);
+    throw new WebhookResponseError(`expected webhook response of ${GROUP}/v1, Kind=AdmissionReview, got ${shown}`);
   }
 }
 
-function checkPatch(kind: Webhook['kind'], patch: string | undefined, patchType: string | undefined): void {
+function checkPatch(kind: ConfiguredWebhook['kind'], patch: string | undefined, patchType: string | undefined): void {
   if (kind === 'validating') {
     if (patch !== undefined || patchType !== undefined) {
-      throw new ReviewError(
+      throw new WebhookResponseError(
         `validating webhook may not return response.${patch === undefined ? 'patchType' : 'patch'}`,
       );
     }
     return;
   }
   if (patch !== undefined && patchType === undefined) {
-    throw new ReviewError('webhook returned response.patch but not response.patchType');
+    throw new WebhookResponseError('webhook returned response.patch but not response.patchType');
   }
   if (patch === undefined && patchType !== undefined) {
-    throw new ReviewError('webhook returned response.patchType but not response.patch');
+    throw new WebhookResponseError('webhook returned response.patchType but not response.patch');
   }
   if (patchType === '') {
-    throw new ReviewError('webhook returned invalid response.patchType of ""');
+    throw new WebhookResponseError('webhook returned invalid response.patchType of ""');
   }
 }

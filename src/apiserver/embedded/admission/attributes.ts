@@ -1,27 +1,13 @@
 import { apiVersionOf, groupVersionOf } from '../../../resources/index.ts';
-import type { KubernetesObject } from '../../../resources/index.ts';
+import type { GroupVersionKind, GroupVersionResource, KubernetesObject } from '../../../resources/index.ts';
 import type { ResourceDefinition } from '../../resource-definition.ts';
-import type { AdmissionRequest } from '../request/request.ts';
-
-/** A GroupVersionKind, as in AdmissionReviews. */
-export interface KindId {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-}
-
-/** A GroupVersionResource, as in AdmissionReviews. */
-export interface ResourceId {
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-}
+import type { AdmissionAttributes } from '../request/request.ts';
 
 /** The attributes of a request that rules match, and that AdmissionReviews contain. */
 export interface RequestAttributes {
-  readonly request: AdmissionRequest;
-  readonly kind: KindId;
-  readonly resource: ResourceId;
+  readonly request: AdmissionAttributes;
+  readonly kind: GroupVersionKind;
+  readonly resource: GroupVersionResource;
   readonly subresource: string;
   /** Empty for cluster-scoped objects, except Namespaces: these are in the namespace of their name. */
   readonly namespace: string;
@@ -38,7 +24,7 @@ const EXEMPT_KINDS: ReadonlySet<string> = new Set([
   'MutatingAdmissionPolicyBinding',
 ]);
 
-export function attributesOf(request: AdmissionRequest): RequestAttributes {
+export function attributesOf(request: AdmissionAttributes): RequestAttributes {
   const { definition, subresource = '', object, oldObject } = request;
   const name = request.name || object?.metadata.name || '';
   return {
@@ -59,21 +45,21 @@ export function isNamespaces({ group, resource }: { readonly group: string; read
   return group === '' && resource === 'namespaces';
 }
 
-export function kindOf({ group, version, kind }: ResourceDefinition): KindId {
+export function kindOf({ group, version, kind }: ResourceDefinition): GroupVersionKind {
   return { group, version, kind };
 }
 
-export function resourceOf({ group, version, resource }: ResourceDefinition): ResourceId {
+export function resourceOf({ group, version, resource }: ResourceDefinition): GroupVersionResource {
   return { group, version, resource };
 }
 
 /** The kind of the object, because subresources may have another kind than the resource: `Scale`, `Eviction`. */
-function kindOfObject(object: KubernetesObject | null, definition: ResourceDefinition): KindId {
+function kindOfObject(object: KubernetesObject | null, definition: ResourceDefinition): GroupVersionKind {
   return object === null ? kindOf(definition) : { ...groupVersionOf(object.apiVersion), kind: object.kind };
 }
 
 /** The object with another apiVersion and kind, and the same fields. */
-export function renamed(object: KubernetesObject, kind: KindId): KubernetesObject {
+export function renamed(object: KubernetesObject, kind: GroupVersionKind): KubernetesObject {
   const apiVersion = apiVersionOf(kind);
   return object.apiVersion === apiVersion && object.kind === kind.kind
     ? object

@@ -1,6 +1,6 @@
 import { ApiError } from '../../../cluster/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
-import type { Admission, AdmissionRequest, UserInfo } from '../request/request.ts';
+import type { AdmissionChain, AdmissionAttributes, UserInfo } from '../request/request.ts';
 import { reviewedRequest } from './admission-review.ts';
 import { attributesOf, kindOf, resourceOf } from './attributes.ts';
 
@@ -24,26 +24,26 @@ export const API_SERVER: UserInfo = {
 };
 
 /** Webhooks behind a guard, which no webhook configuration and no right bypasses. */
-export class GuardedAdmission implements Admission {
+export class GuardedAdmission implements AdmissionChain {
   readonly #guard: AdmissionGuard;
-  readonly #webhooks: Admission;
+  readonly #webhooks: AdmissionChain;
 
-  constructor(guard: AdmissionGuard, webhooks: Admission) {
+  constructor(guard: AdmissionGuard, webhooks: AdmissionChain) {
     this.#guard = guard;
     this.#webhooks = webhooks;
   }
 
-  mutate(...args: Parameters<Admission['mutate']>): Promise<KubernetesObject | null> {
+  mutate(...args: Parameters<AdmissionChain['mutate']>): Promise<KubernetesObject | null> {
     return this.#webhooks.mutate(...args);
   }
 
-  async validate(...args: Parameters<Admission['validate']>): Promise<void> {
+  async validate(...args: Parameters<AdmissionChain['validate']>): Promise<void> {
     this.#check(args[0]);
     await this.#webhooks.validate(...args);
   }
 
   /** @throws ApiError */
-  #check(request: AdmissionRequest): void {
+  #check(request: AdmissionAttributes): void {
     const { definition, user, object, oldObject } = request;
     if (!this.#guard.isFor(definition) || user === API_SERVER) {
       return;

@@ -1,10 +1,10 @@
 import type { KubernetesObject } from '../../../resources/index.ts';
-import type { AdmissionRequest } from '../request/request.ts';
-import type { Webhook } from './webhook.ts';
+import type { AdmissionAttributes } from '../request/request.ts';
+import type { ConfiguredWebhook } from './webhook.ts';
 
 /** The object during mutation, and the webhooks that are called a second time (reinvocation). */
 export class MutationRound {
-  readonly request: AdmissionRequest;
+  readonly request: AdmissionAttributes;
   object: KubernetesObject | null;
   hasChanged = false;
   #isSecond = false;
@@ -12,12 +12,12 @@ export class MutationRound {
   readonly #reinvocable = new Set<string>();
   readonly #toReinvoke = new Set<string>();
 
-  constructor(request: AdmissionRequest) {
+  constructor(request: AdmissionAttributes) {
     this.request = request;
     this.object = request.object;
   }
 
-  mayCall({ id }: Webhook): boolean {
+  mayCall({ id }: ConfiguredWebhook): boolean {
     return !this.#isSecond || this.#toReinvoke.has(id);
   }
 
@@ -30,7 +30,7 @@ export class MutationRound {
     this.#reinvocable.clear();
   }
 
-  called({ id, isReinvocable }: Webhook): void {
+  called({ id, isReinvocable }: ConfiguredWebhook): void {
     if (isReinvocable) {
       this.#reinvocable.add(id);
     }

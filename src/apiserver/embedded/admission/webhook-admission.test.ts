@@ -6,7 +6,7 @@ import { ApiError } from '../../../cluster/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
 import type { ResourceDefinition } from '../../resource-definition.ts';
 import { RbacAuthorizer } from '../authorization/rbac-authorizer.ts';
-import type { AdmissionRequest } from '../request/request.ts';
+import type { AdmissionAttributes } from '../request/request.ts';
 import { ListedState } from '../testing/listed-state.ts';
 import { selfSigned } from '../testing/self-signed.ts';
 import { WebhookRecorder } from '../testing/webhook-recorder.ts';
@@ -129,7 +129,7 @@ describe('webhook admission', () => {
     });
   }
 
-  function request(object: KubernetesObject | null, rest: Partial<AdmissionRequest> = {}): AdmissionRequest {
+  function request(object: KubernetesObject | null, rest: Partial<AdmissionAttributes> = {}): AdmissionAttributes {
     return {
       user: { username: 'jane', groups: ['devs'] },
       operation: 'CREATE',
@@ -146,7 +146,7 @@ describe('webhook admission', () => {
   }
 
   const nothing = (): void => undefined;
-  const validate = (one: AdmissionRequest): Promise<void> => admission.validate(one, nothing);
+  const validate = (one: AdmissionAttributes): Promise<void> => admission.validate(one, nothing);
   const sent = (index = 0): Readonly<Record<string, unknown>> =>
     recorder.recorded[index]?.review.request ?? assert.fail(`review ${index} was not sent`);
   const paths = (): string[] => recorder.recorded.map(({ path }) => path);
@@ -263,7 +263,7 @@ describe('webhook admission', () => {
   });
 
   it('selects by rules', async () => {
-    const cases: readonly (readonly [rule: object, request: Partial<AdmissionRequest>, isCalled: boolean])[] = [
+    const cases: readonly (readonly [rule: object, request: Partial<AdmissionAttributes>, isCalled: boolean])[] = [
       [{ operations: ['UPDATE'] }, {}, false],
       [{ operations: ['DELETE', 'CREATE'] }, {}, true],
       [{ apiGroups: ['*'], resources: ['*'] }, {}, true],
@@ -297,7 +297,7 @@ describe('webhook admission', () => {
 
   it('selects by labels of the namespace, and of the object, old or new', async () => {
     const select = (labels: object): object => ({ matchLabels: labels });
-    const cases: readonly (readonly [webhook: object, request: AdmissionRequest, isCalled: boolean])[] = [
+    const cases: readonly (readonly [webhook: object, request: AdmissionAttributes, isCalled: boolean])[] = [
       [{ namespaceSelector: select({ team: 'a' }) }, request(widget()), true],
       [{ namespaceSelector: select({ team: 'b' }) }, request(widget()), false],
       [{ objectSelector: select({ x: '1' }) }, request(widget({ x: '1' })), true],

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { ApiError } from '../../../cluster/index.ts';
 import { apiVersionOf } from '../../../resources/index.ts';
-import type { JsonObject, KubernetesObject, MutableObject } from '../../../resources/index.ts';
+import type { GroupVersionKind, JsonObject, KubernetesObject, MutableObject } from '../../../resources/index.ts';
 import type { ResourceDefinition } from '../../resource-definition.ts';
-import type { Admission, AdmissionRequest, Authorizer, ClusterState } from '../request/request.ts';
+import type { AdmissionChain, AdmissionAttributes, Authorizer, ClusterState } from '../request/request.ts';
 import { errorText } from '../../../values/index.ts';
 import { admissionReview, readResponse, reviewVersion } from './admission-review.ts';
 import type { Invocation, ReviewResponse, ReviewedObjects } from './admission-review.ts';
 import { attributesOf, isExempt, renamed } from './attributes.ts';
-import type { KindId, RequestAttributes } from './attributes.ts';
+import type { RequestAttributes } from './attributes.ts';
 import { MutationRound } from './mutation-round.ts';
 import { reviewJson } from './review-json.ts';
 import { WarningLimit } from './warning-limit.ts';
@@ -21,7 +21,7 @@ import { applyPatch, parsePatch } from './webhook-patch.ts';
 import { endpointOf } from './webhook-target.ts';
 import type { ServiceResolver } from './webhook-target.ts';
 import { webhooksOf } from './webhook.ts';
-import type { Webhook } from './webhook.ts';
+import type { ConfiguredWebhook } from './webhook.ts';
 
 export interface WebhookAdmissionOptions {
   readonly state: ClusterState;
@@ -49,18 +49,18 @@ const CONFIGURATIONS = {
 /** The webhooks of all configurations of a kind, at a revision. */
 interface Configured {
   readonly revision: number;
-  readonly webhooks: readonly Webhook[];
+  readonly webhooks: readonly ConfiguredWebhook[];
 }
 
 /**
  * Calls the webhooks of webhook configurations as an API server does
  * (https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/).
  */
-export class WebhookAdmission implements Admission {
+export class WebhookAdmission implements AdmissionChain {
   readonly #options: WebhookAdmissionOptions;
   readonly #matcher: WebhookMatcher;
   readonly #client: WebhookClient;
-  readonly #configured = new Map<Webhook['kind'], Configured>();
+  readonly #configured = new Map<ConfiguredWebhook['kind'], Configured>();
 
   constructor(options: WebhookAdmissionOptions) {
     this.#options = options;
@@ -79,7 +79,7 @@ export class WebhookAdmission implements Admission {
   }
 
   async mutate(
-    request: AdmissionRequest,
+    request: AdmissionAttributes,
     onWarning: (text: string) => void,
     signal?: AbortSignal,
   ): Promise<KubernetesObject | null> {
@@ -97,7 +97,7 @@ export class WebhookAdmission implements Admission {
     return inNamespace(round.object, request);
   }
 
-  async validate(request: AdmissionRequest, onWarning: (text: string) => void, signal?: AbortSignal): Promise<void> {
+  async validate(request: AdmissionAttributes, onWarning: (text: string) => void, signal?: AbortSignal): Promise<void> {
     const webhooks = this.#webhooks('validating');
     const attributes = attributesOf(request);
     if (webhooks.length === 0 || isExempt(attributes)) {
@@ -119,7 +119,7 @@ export class WebhookAdmission implements Admission {
     }
   }
 
-  #webhooks(kind: Webhook['kind']): readonly Webhook[] {
+  #webhooks(kind: ConfiguredWebhook['kind']): readonly ConfiguredWebhook[] {
     const { state } = this.#options;
     const type = CONFIGURATIONS[kind];
     const revision = state.revisionOf(type);
@@ -136,7 +136,7 @@ export class WebhookAdmission implements Admission {
 
   /** Calls mutating webhooks in order. Each gets the object as the previous one changed it. */
   async #mutateOnce(
-    webhooks: readonly Webhook[],
+    webhooks: readonly ConfiguredWebhook[],
     round: MutationRound,
     warnings: WarningLimit,
     signal: AbortSignal | undefined,
@@ -231,11 +231,11 @@ export class WebhookAdmission implements Admission {
     return inCall(webhook, 'received invalid webhook response', () => readResponse(webhook.kind, version, uid, review));
   }
 
-  #objects({ object, oldObject }: AdmissionRequest, kind: KindId): ReviewedObjects {
+  #objects({ object, oldObject }: AdmissionAttributes, kind: GroupVersionKind): ReviewedObjects {
     return { object: this.#inVersion(object, kind), oldObject: this.#inVersion(oldObject, kind) };
   }
 
-  #inVersion(object: KubernetesObject | null, kind: KindId): KubernetesObject | null {
+  #inVersion(object: KubernetesObject | null, kind: GroupVersionKind): KubernetesObject | null {
     if (object === null) {
       return null;
     }
@@ -281,7 +281,7 @@ export class WebhookAdmission implements Admission {
 }
 
 /** Sets the namespace of the request if the object has none. Throws ApiError 400 when it has another one. */
-function inNamespace(object: KubernetesObject | null, { definition, namespace }: AdmissionRequest) {
+function inNamespace(object: KubernetesObject | null, { definition, namespace }: AdmissionAttributes) {
   if (object === null || !definition.namespaced || object.metadata.namespace === namespace) {
     return object;
   }
@@ -292,7 +292,7 @@ function inNamespace(object: KubernetesObject | null, { definition, namespace }:
 }
 
 /** Runs a step whose errors count as failures of the webhook. */
-function inCall<T>({ name }: Webhook, what: string, run: () => T): T {
+function inCall<T>({ name }: ConfiguredWebhook, what: string, run: () => T): T {
   try {
     return run();
   } catch (error) {

@@ -1,24 +1,29 @@
 import { AuthorizerValue, parseCelJson } from '../../../cel/index.ts';
 import type { AuthorizationRequest, CelValue } from '../../../cel/index.ts';
-import { MatchConditions } from '../../../resources/match-conditions/index.ts';
-import type { Matching } from '../../../resources/match-conditions/index.ts';
+import { MatchConditionEvaluator } from '../../../resources/match-conditions/index.ts';
+import type { MatchResult } from '../../../resources/match-conditions/index.ts';
 import { userInfoObject } from '../request/identities.ts';
 import type { AccessAttributes, Authorizer, UserInfo } from '../request/request.ts';
 import type { Invocation, ReviewedObjects } from './admission-review.ts';
 import type { RequestAttributes } from './attributes.ts';
-import type { Webhook } from './webhook.ts';
+import type { ConfiguredWebhook } from './webhook.ts';
 
 /** Evaluates the match conditions of webhooks. */
 export class WebhookConditions {
   readonly #authorizer: Authorizer;
-  readonly #conditions = new MatchConditions();
+  readonly #conditions = new MatchConditionEvaluator();
 
   constructor(authorizer: Authorizer) {
     this.#authorizer = authorizer;
   }
 
-  /** See {@link MatchConditions.check}. */
-  check(webhook: Webhook, attributes: RequestAttributes, invocation: Invocation, objects: ReviewedObjects): Matching {
+  /** See {@link MatchConditionEvaluator.check}. */
+  check(
+    webhook: ConfiguredWebhook,
+    attributes: RequestAttributes,
+    invocation: Invocation,
+    objects: ReviewedObjects,
+  ): MatchResult {
     const bindings = this.#bindings(attributes, invocation, objects);
     return this.#conditions.check(webhook.matchConditions, webhook.ignoresFailures, bindings);
   }

@@ -1,15 +1,21 @@
 import { ApiError } from '../../../cluster/index.ts';
 import { ruleMatches, SelectorError } from '../../../resources/index.ts';
-import type { KubernetesObject, RuleRequest, Selector } from '../../../resources/index.ts';
+import type {
+  GroupVersionKind,
+  GroupVersionResource,
+  KubernetesObject,
+  RuleRequest,
+  Selector,
+} from '../../../resources/index.ts';
 import type { ResourceDefinition } from '../../resource-definition.ts';
 import { forbiddenError } from '../authorization/forbidden.ts';
 import type { ClusterState } from '../request/request.ts';
 import type { Invocation } from './admission-review.ts';
 import { isNamespaces, kindOf, resourceOf } from './attributes.ts';
-import type { KindId, RequestAttributes, ResourceId } from './attributes.ts';
+import type { RequestAttributes } from './attributes.ts';
 import type { WebhookConditions } from './webhook-conditions.ts';
 import { internalError } from './webhook-error.ts';
-import type { Webhook } from './webhook.ts';
+import type { ConfiguredWebhook } from './webhook.ts';
 
 const NAMESPACES = { group: '', resource: 'namespaces' } as const;
 
@@ -21,7 +27,7 @@ export interface WebhookMatcherOptions {
   /** Returns the same array until a kind changes. */
   readonly definitions: () => readonly ResourceDefinition[];
   readonly conditions: WebhookConditions;
-  readonly inVersion: (object: KubernetesObject | null, kind: KindId) => KubernetesObject | null;
+  readonly inVersion: (object: KubernetesObject | null, kind: GroupVersionKind) => KubernetesObject | null;
 }
 
 /** Decides which webhooks match a request, and in which version. */
@@ -42,7 +48,7 @@ export class WebhookMatcher {
    * matches.
    * @throws ApiError
    */
-  invocationOf(webhook: Webhook, attributes: RequestAttributes): Invocation | undefined {
+  invocationOf(webhook: ConfiguredWebhook, attributes: RequestAttributes): Invocation | undefined {
     const invocation = this.#matchRules(webhook, attributes);
     if (invocation === undefined) {
       return undefined;
@@ -64,7 +70,7 @@ export class WebhookMatcher {
   }
 
   /** The definition of a resource, if its kind is the given one. */
-  definitionOf(resource: ResourceId, kind: KindId): ResourceDefinition | undefined {
+  definitionOf(resource: GroupVersionResource, kind: GroupVersionKind): ResourceDefinition | undefined {
     for (const definition of this.#options.definitions()) {
       if (
         definition.resource === resource.resource &&
@@ -77,7 +83,7 @@ export class WebhookMatcher {
     return undefined;
   }
 
-  #matchRules(webhook: Webhook, attributes: RequestAttributes): Invocation | undefined {
+  #matchRules(webhook: ConfiguredWebhook, attributes: RequestAttributes): Invocation | undefined {
     const { kind, resource, subresource, namespace } = attributes;
     const ruleRequest: RuleRequest = { operation: attributes.request.operation, subresource, namespace };
     if (webhook.rules.some((rule) => ruleMatches(rule, ruleRequest, resource))) {
@@ -110,7 +116,10 @@ export class WebhookMatcher {
     return known;
   }
 
-  #isNamespaceSelected(webhook: Webhook, { namespace, resource, subresource, request }: RequestAttributes): boolean {
+  #isNamespaceSelected(
+    webhook: ConfiguredWebhook,
+    { namespace, resource, subresource, request }: RequestAttributes,
+  ): boolean {
     // Cluster-scoped objects always match namespace selectors.
     if (namespace === '' && resource.resource !== NAMESPACES.resource) {
       return true;
@@ -130,7 +139,7 @@ export class WebhookMatcher {
     return selector.matches(found.metadata.labels);
   }
 
-  #meetsConditions(webhook: Webhook, attributes: RequestAttributes, invocation: Invocation): boolean {
+  #meetsConditions(webhook: ConfiguredWebhook, attributes: RequestAttributes, invocation: Invocation): boolean {
     if (webhook.matchConditions.length === 0) {
       return true;
     }
@@ -148,7 +157,7 @@ export class WebhookMatcher {
 }
 
 function equivalentsOf(
-  { group, version, resource }: ResourceId,
+  { group, version, resource }: GroupVersionResource,
   definitions: readonly ResourceDefinition[],
 ): readonly ResourceDefinition[] {
   const same = SAME_OBJECTS.get(resource) ?? [];
@@ -159,7 +168,7 @@ function equivalentsOf(
   );
 }
 
-function isObjectSelected(webhook: Webhook, { request }: RequestAttributes): boolean {
+function isObjectSelected(webhook: ConfiguredWebhook, { request }: RequestAttributes): boolean {
   const selector = selectorOf(webhook.objectSelector);
   return (
     selector.isEmpty ||

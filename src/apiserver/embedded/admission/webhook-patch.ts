@@ -1,10 +1,15 @@
 import { ApiError } from '../../../cluster/index.ts';
 import { apiVersionOf, applyJsonPatch, groupVersionOf, isJsonObject, PatchError } from '../../../resources/index.ts';
-import type { JsonObject, JsonValue, KubernetesObject, MutableObject } from '../../../resources/index.ts';
+import type {
+  GroupVersionKind,
+  JsonObject,
+  JsonValue,
+  KubernetesObject,
+  MutableObject,
+} from '../../../resources/index.ts';
 import { decodeError } from '../../../resources/decoding/index.ts';
 import type { ResourceDefinition } from '../../resource-definition.ts';
 import { isTooDeep, MAX_DEPTH, thaw } from '../store/thaw.ts';
-import type { KindId } from './attributes.ts';
 import { unmarshalMessage, UNEXPECTED_END } from './review-json.ts';
 import { internalError } from './webhook-error.ts';
 import { parseJson } from '../../../values/index.ts';
@@ -34,7 +39,7 @@ export function parsePatch(bytes: Buffer): readonly JsonValue[] {
 export function applyPatch(
   object: KubernetesObject,
   operations: readonly JsonValue[],
-  kind: KindId,
+  kind: GroupVersionKind,
   definition: ResourceDefinition | undefined,
 ): MutableObject {
   let patched: JsonValue;
@@ -58,7 +63,7 @@ export function applyPatch(
   return copy;
 }
 
-function checkKind(object: MutableObject, kind: KindId): void {
+function checkKind(object: MutableObject, kind: GroupVersionKind): void {
   // After a patch, these may have any type.
   const { apiVersion, kind: name }: Readonly<Record<string, unknown>> = object;
   if (apiVersion !== apiVersionOf(kind) || name !== kind.kind) {

@@ -2,7 +2,7 @@ import { quote } from '../../../go/index.ts';
 import { isJsonObject } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
 import type { ClusterState } from '../request/request.ts';
-import type { WebhookService, WebhookTarget } from './webhook.ts';
+import type { WebhookService, ClientConfig } from './webhook.ts';
 
 /** A network address. */
 interface Address {
@@ -29,7 +29,7 @@ const SERVICES = { group: '', resource: 'services' } as const;
 const HTTPS_PORT = 443;
 
 /** @throws Error with an API server's message when the configuration names no endpoint */
-export function endpointOf(target: WebhookTarget, state: ClusterState, resolve: ServiceResolver | undefined): Endpoint {
+export function endpointOf(target: ClientConfig, state: ClusterState, resolve: ServiceResolver | undefined): Endpoint {
   const { service } = target;
   if (service !== undefined) {
     const serverName = `${service.name}.${service.namespace}.svc`;

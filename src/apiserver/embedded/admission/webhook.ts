@@ -10,7 +10,7 @@ export interface WebhookService {
 }
 
 /** The `clientConfig` of a webhook. */
-export interface WebhookTarget {
+export interface ClientConfig {
   readonly url: string | undefined;
   readonly service: WebhookService | undefined;
   /** PEM. Empty: the CAs that Node.js trusts. */
@@ -24,13 +24,13 @@ interface MatchCondition {
 }
 
 /** One webhook of a configuration, with its defaults. */
-export interface Webhook {
+export interface ConfiguredWebhook {
   readonly kind: 'mutating' | 'validating';
   /** Unique among all webhooks of its kind: `configuration/name/n`, where `n` counts webhooks of the same name. */
   readonly id: string;
   /** The name in messages. */
   readonly name: string;
-  readonly target: WebhookTarget;
+  readonly target: ClientConfig;
   readonly rules: readonly MatchRule[];
   readonly ignoresFailures: boolean;
   readonly matchesEquivalents: boolean;
@@ -48,7 +48,10 @@ const DEFAULT_TIMEOUT_SECONDS = 10;
 const HTTPS_PORT = 443;
 
 /** All webhooks, in the order of the names of their configurations. */
-export function webhooksOf(kind: Webhook['kind'], configurations: Iterable<KubernetesObject>): readonly Webhook[] {
+export function webhooksOf(
+  kind: ConfiguredWebhook['kind'],
+  configurations: Iterable<KubernetesObject>,
+): readonly ConfiguredWebhook[] {
   return [...configurations]
     .toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
     .flatMap((configuration) => {
@@ -64,7 +67,7 @@ export function webhooksOf(kind: Webhook['kind'], configurations: Iterable<Kuber
     });
 }
 
-function readWebhook(kind: Webhook['kind'], id: string, webhook: JsonObject): Webhook {
+function readWebhook(kind: ConfiguredWebhook['kind'], id: string, webhook: JsonObject): ConfiguredWebhook {
   const { timeoutSeconds, sideEffects } = webhook;
   return {
     kind,
@@ -98,7 +101,7 @@ function readSelector(value: JsonValue | undefined): Selector | SelectorError {
   }
 }
 
-function readTarget(value: JsonValue | undefined): WebhookTarget {
+function readTarget(value: JsonValue | undefined): ClientConfig {
   const { url, service, caBundle } = isJsonObject(value) ? value : {};
   return {
     url: typeof url === 'string' ? url : undefined,

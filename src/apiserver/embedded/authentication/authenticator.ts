@@ -23,7 +23,7 @@ export interface ClientCertificate {
 }
 
 /** The credentials of a request. */
-export interface Credentials {
+export interface RequestCredentials {
   /** The Authorization header: `Bearer …`. */
   readonly authorization?: string | undefined;
   /** Set only when TLS verified the certificate (`socket.authorized`). */
@@ -79,7 +79,7 @@ export class Authenticator {
    * The user of a request.
    * @throws ApiError 401 without valid credentials, 403 when impersonation is not allowed
    */
-  authenticate({ authorization, certificate, impersonation }: Credentials): UserInfo {
+  authenticate({ authorization, certificate, impersonation }: RequestCredentials): UserInfo {
     const user = this.#userOf(authorization, certificate);
     return impersonation === undefined ? user : impersonate(user, impersonation, this.#authorizer);
   }

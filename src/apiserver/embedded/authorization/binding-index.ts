@@ -12,13 +12,13 @@ export interface RoleReference {
 }
 
 /** A role that a binding grants to one of its subjects. */
-export interface Grant {
+export interface BoundRole {
   /** The reason of a decision: `RoleBinding "name/namespace" of Role "x" to User "y"`. */
   readonly description: string;
   readonly role: RoleReference;
 }
 
-interface IndexedGrant extends Grant {
+interface IndexedGrant extends BoundRole {
   /** The positions of the binding and of the subject in it, because a decision names the first match as its reason. */
   readonly binding: number;
   readonly subject: number;
@@ -41,7 +41,7 @@ export class BindingIndex {
   }
 
   /** The grants of a user, one per binding, in the order of bindings. */
-  grantsFor(user: UserInfo): readonly Grant[] {
+  grantsFor(user: UserInfo): readonly BoundRole[] {
     const found = [...(this.#bySubject.get(userKey(user.username)) ?? [])];
     for (const group of user.groups) {
       found.push(...(this.#bySubject.get(groupKey(group)) ?? []));

@@ -3,7 +3,7 @@ import type { KubernetesObject } from '../../../resources/index.ts';
 import type { AccessAttributes, AccessDecision, Authorizer, ClusterState, UserInfo } from '../request/request.ts';
 import { aggregatedRules } from './aggregation.ts';
 import { BindingIndex } from './binding-index.ts';
-import type { Grant, RoleReference } from './binding-index.ts';
+import type { BoundRole, RoleReference } from './binding-index.ts';
 import { ruleAllows, rulesOf } from './policy-rule.ts';
 import type { PolicyRule } from './policy-rule.ts';
 import {
@@ -98,7 +98,7 @@ export class RbacAuthorizer implements Authorizer {
     }
   }
 
-  *#grants(user: UserInfo, namespace: string): Generator<Grant> {
+  *#grants(user: UserInfo, namespace: string): Generator<BoundRole> {
     const revision = this.#state.revisionOf(CLUSTER_ROLE_BINDINGS);
     const cluster = this.#clusterBindings.get(
       revision,

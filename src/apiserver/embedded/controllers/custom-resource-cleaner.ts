@@ -6,19 +6,19 @@ import { isConditionTrue } from '../../../resources/index.ts';
 import type { Condition, KubernetesObject } from '../../../resources/index.ts';
 import { collectionOf, CRD_COLLECTION, CRD_FINALIZER } from '../kinds/custom-resources.ts';
 import type { ResourceRegistry } from '../kinds/resource-registry.ts';
-import type { Change } from '../store/change-log.ts';
-import type { ObjectStore } from '../store/object-store.ts';
+import type { StoredChange } from '../store/change-log.ts';
+import type { CollectionStore } from '../store/collection-store.ts';
 import { TimeSlice } from '../objects/time-slice.ts';
 import { ReconcileQueue } from './reconcile-queue.ts';
 import type { OnReconcileError } from './reconcile-queue.ts';
 
 export class CustomResourceCleaner {
-  readonly #store: ObjectStore;
+  readonly #store: CollectionStore;
   readonly #registry: ResourceRegistry;
   readonly #cluster: Cluster;
   readonly queue: ReconcileQueue;
 
-  constructor(store: ObjectStore, registry: ResourceRegistry, cluster: Cluster, onError: OnReconcileError) {
+  constructor(store: CollectionStore, registry: ResourceRegistry, cluster: Cluster, onError: OnReconcileError) {
     this.#store = store;
     this.#registry = registry;
     this.#cluster = cluster;
@@ -31,7 +31,7 @@ export class CustomResourceCleaner {
     }
   }
 
-  readonly onChange = (collection: string, { type, object }: Change): void => {
+  readonly onChange = (collection: string, { type, object }: StoredChange): void => {
     if (collection === CRD_COLLECTION && type === 'DELETED') {
       this.#enqueueUnaccepted();
     } else if (collection === CRD_COLLECTION) {

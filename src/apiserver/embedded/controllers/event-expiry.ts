@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { KubernetesObject } from '../../../resources/index.ts';
-import type { ObjectStore, StoreWrite } from '../store/object-store.ts';
+import type { CollectionStore, StoreWrite } from '../store/collection-store.ts';
 
 /** Events expire an hour after their last write (`--event-ttl` of API servers). */
 export const EVENT_TTL_MS = 3_600_000;
@@ -15,13 +15,13 @@ const INTERVAL_MS = 60_000;
 
 /** Removes expired events. */
 export class EventExpiry {
-  readonly #store: ObjectStore;
+  readonly #store: CollectionStore;
   readonly #now: () => number;
   #timer: NodeJS.Timeout | undefined;
   #sweeping: Promise<void> | undefined;
   #isClosed = false;
 
-  constructor(store: ObjectStore, now: () => number) {
+  constructor(store: CollectionStore, now: () => number) {
     this.#store = store;
     this.#now = now;
   }

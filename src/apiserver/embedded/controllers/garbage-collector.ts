@@ -3,9 +3,9 @@ import { isNotFound } from '../../../cluster/index.ts';
 import type { Cluster } from '../../../cluster/index.ts';
 import type { JsonValue, KubernetesObject, ObjectKey, OwnerReference } from '../../../resources/index.ts';
 import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../../../resources/validation/index.ts';
-import type { ResourceRegistry, ServedResource } from '../kinds/resource-registry.ts';
-import type { Change } from '../store/change-log.ts';
-import type { ObjectStore } from '../store/object-store.ts';
+import type { ResourceRegistry, RegisteredResource } from '../kinds/resource-registry.ts';
+import type { StoredChange } from '../store/change-log.ts';
+import type { CollectionStore } from '../store/collection-store.ts';
 import { TimeSlice } from '../objects/time-slice.ts';
 import { parsePath, pathText } from './object-path.ts';
 import { ReconcileQueue } from './reconcile-queue.ts';
@@ -25,7 +25,7 @@ interface Owners {
 }
 
 export class GarbageCollector {
-  readonly #store: ObjectStore;
+  readonly #store: CollectionStore;
   readonly #registry: ResourceRegistry;
   readonly #cluster: Cluster;
   /** Paths of dependents by the uid of their owner. */
@@ -36,7 +36,7 @@ export class GarbageCollector {
   readonly #undecided = new Set<string>();
   readonly queue: ReconcileQueue;
 
-  constructor(store: ObjectStore, registry: ResourceRegistry, cluster: Cluster, onError: OnReconcileError) {
+  constructor(store: CollectionStore, registry: ResourceRegistry, cluster: Cluster, onError: OnReconcileError) {
     this.#store = store;
     this.#registry = registry;
     this.#cluster = cluster;
@@ -53,7 +53,7 @@ export class GarbageCollector {
   }
 
   /** Enqueues the objects that a change affects. */
-  readonly onChange = (collection: string, change: Change): void => this.#enqueueAffected(collection, change);
+  readonly onChange = (collection: string, change: StoredChange): void => this.#enqueueAffected(collection, change);
 
   /** Enqueues the objects with unknown owners, which may be known now. */
   readonly onKindsChange = (): void => {
@@ -63,7 +63,7 @@ export class GarbageCollector {
     this.#undecided.clear();
   };
 
-  #enqueueAffected(collection: string, { type, object, previous }: Change): void {
+  #enqueueAffected(collection: string, { type, object, previous }: StoredChange): void {
     const { metadata } = object;
     const owners = metadata.ownerReferences ?? [];
     const before = previous?.metadata.ownerReferences ?? [];
@@ -143,7 +143,7 @@ export class GarbageCollector {
     }
   }
 
-  async #collect(served: ServedResource, object: KubernetesObject): Promise<void> {
+  async #collect(served: RegisteredResource, object: KubernetesObject): Promise<void> {
     const isDeleting = object.metadata.deletionTimestamp !== undefined;
     if (isDeleting && isOrphaning(object)) {
       await this.#orphanDependents(served, object);
@@ -154,7 +154,7 @@ export class GarbageCollector {
     }
   }
 
-  async #orphanDependents(served: ServedResource, owner: KubernetesObject): Promise<void> {
+  async #orphanDependents(served: RegisteredResource, owner: KubernetesObject): Promise<void> {
     const uid = owner.metadata.uid ?? '';
     const slice = new TimeSlice();
     for (const dependent of this.#dependentsOf(uid)) {
@@ -164,7 +164,7 @@ export class GarbageCollector {
     await this.#removeFinalizer(served, owner, ORPHAN_FINALIZER);
   }
 
-  async #deleteDependentsFirst(served: ServedResource, owner: KubernetesObject): Promise<void> {
+  async #deleteDependentsFirst(served: RegisteredResource, owner: KubernetesObject): Promise<void> {
     const uid = owner.metadata.uid ?? '';
     const blocking = this.#dependentsOf(uid).filter(({ object }) =>
       object.metadata.ownerReferences?.some((one) => one.uid === uid && one.blockOwnerDeletion === true),
@@ -180,7 +180,7 @@ export class GarbageCollector {
     }
   }
 
-  async #deleteUnlessOwned(served: ServedResource, object: KubernetesObject): Promise<void> {
+  async #deleteUnlessOwned(served: RegisteredResource, object: KubernetesObject): Promise<void> {
     const references = object.metadata.ownerReferences ?? [];
     if (references.length === 0) {
       return;
@@ -242,7 +242,7 @@ export class GarbageCollector {
   #find(
     { apiVersion, kind, name, uid }: OwnerReference,
     namespace: string,
-  ): { readonly served: ServedResource; readonly object: KubernetesObject } | undefined | 'unknown' {
+  ): { readonly served: RegisteredResource; readonly object: KubernetesObject } | undefined | 'unknown' {
     const served = this.#registry.findKind(apiVersion, kind);
     if (served === undefined || (served.definition.namespaced && namespace === '')) {
       return 'unknown';
@@ -251,7 +251,7 @@ export class GarbageCollector {
     return object !== undefined && object.metadata.uid === uid ? { served, object } : undefined;
   }
 
-  #dependentsOf(uid: string): { readonly served: ServedResource; readonly object: KubernetesObject }[] {
+  #dependentsOf(uid: string): { readonly served: RegisteredResource; readonly object: KubernetesObject }[] {
     return [...(this.#dependents.get(uid) ?? [])].flatMap((path) => {
       const { collection, namespace, name } = parsePath(path);
       const object = this.#store.get(collection, namespace, name);
@@ -260,23 +260,23 @@ export class GarbageCollector {
     });
   }
 
-  async #removeOwners(served: ServedResource, object: KubernetesObject, uids: ReadonlySet<string>): Promise<void> {
+  async #removeOwners(served: RegisteredResource, object: KubernetesObject, uids: ReadonlySet<string>): Promise<void> {
     const kept = (object.metadata.ownerReferences ?? []).filter(({ uid }) => !uids.has(uid));
     await this.#changeMetadata(served, object, 'ownerReferences', kept.map(asJson));
   }
 
-  async #unblockOwners(served: ServedResource, object: KubernetesObject): Promise<KubernetesObject> {
+  async #unblockOwners(served: RegisteredResource, object: KubernetesObject): Promise<KubernetesObject> {
     const owners = (object.metadata.ownerReferences ?? []).map((one) => ({ ...one, blockOwnerDeletion: false }));
     return this.#changeMetadata(served, object, 'ownerReferences', owners);
   }
 
-  async #removeFinalizer(served: ServedResource, object: KubernetesObject, finalizer: string): Promise<void> {
+  async #removeFinalizer(served: RegisteredResource, object: KubernetesObject, finalizer: string): Promise<void> {
     const kept = (object.metadata.finalizers ?? []).filter((one) => one !== finalizer);
     await this.#changeMetadata(served, object, 'finalizers', kept);
   }
 
   async #changeMetadata(
-    { definition }: ServedResource,
+    { definition }: RegisteredResource,
     object: KubernetesObject,
     field: 'ownerReferences' | 'finalizers',
     list: JsonValue[],

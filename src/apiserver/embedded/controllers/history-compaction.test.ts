@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { MemoryJournal } from '../store/journal.ts';
-import { ObjectStore } from '../store/object-store.ts';
+import { CollectionStore } from '../store/collection-store.ts';
 import { HistoryCompaction } from './history-compaction.ts';
 
 const THINGS = 'things.example.com';
 
 /** Creates and deletes an object. */
-function churn(store: ObjectStore, name: string): void {
+function churn(store: CollectionStore, name: string): void {
   const object = { apiVersion: 'example.com/v1', kind: 'Thing', metadata: { name, namespace: name } };
   const [expected] = store.commit([{ type: 'put', collection: THINGS, object, expected: undefined }]) ?? [];
   assert.ok(expected !== undefined);
@@ -15,7 +15,7 @@ function churn(store: ObjectStore, name: string): void {
 }
 
 it('the history forgets what was there at the compaction before, and keeps what came after it', () => {
-  const store = new ObjectStore({ journal: new MemoryJournal() });
+  const store = new CollectionStore({ journal: new MemoryJournal() });
   const compaction = new HistoryCompaction(store);
   const { log } = store.collection(THINGS);
   for (let index = 0; index < 100; index++) {

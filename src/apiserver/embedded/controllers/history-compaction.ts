@@ -1,4 +1,4 @@
-import type { ObjectStore } from '../store/object-store.ts';
+import type { CollectionStore } from '../store/collection-store.ts';
 
 /**
  * Interval in which the history is compacted, as API servers do in etcd (`--etcd-compaction-interval`). Changes are kept for one to
@@ -8,12 +8,12 @@ const INTERVAL_MS = 300_000;
 
 /** Drops old changes, which would keep objects in memory that no longer exist. */
 export class HistoryCompaction {
-  readonly #store: ObjectStore;
+  readonly #store: CollectionStore;
   #timer: NodeJS.Timeout | undefined;
   /** The newest revision at the last compaction. */
   #before: number;
 
-  constructor(store: ObjectStore) {
+  constructor(store: CollectionStore) {
     this.#store = store;
     this.#before = store.revision;
   }

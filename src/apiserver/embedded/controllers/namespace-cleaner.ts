@@ -5,8 +5,8 @@ import type { Cluster } from '../../../cluster/index.ts';
 import { isJsonObject, setCondition } from '../../../resources/index.ts';
 import type { Condition, KubernetesObject, ResourceType } from '../../../resources/index.ts';
 import type { ResourceRegistry } from '../kinds/resource-registry.ts';
-import type { Change } from '../store/change-log.ts';
-import type { ObjectStore } from '../store/object-store.ts';
+import type { StoredChange } from '../store/change-log.ts';
+import type { CollectionStore } from '../store/collection-store.ts';
 import { TimeSlice } from '../objects/time-slice.ts';
 import { ReconcileQueue } from './reconcile-queue.ts';
 import type { OnReconcileError } from './reconcile-queue.ts';
@@ -29,7 +29,7 @@ interface RemainingContent {
 }
 
 export class NamespaceCleaner {
-  readonly #store: ObjectStore;
+  readonly #store: CollectionStore;
   readonly #registry: ResourceRegistry;
   readonly #cluster: Cluster;
   readonly #now: () => number;
@@ -38,7 +38,7 @@ export class NamespaceCleaner {
   #pauseMs = 0;
 
   constructor(
-    store: ObjectStore,
+    store: CollectionStore,
     registry: ResourceRegistry,
     cluster: Cluster,
     now: () => number,
@@ -57,7 +57,7 @@ export class NamespaceCleaner {
     }
   }
 
-  readonly onChange = (collection: string, { type, object }: Change): void => {
+  readonly onChange = (collection: string, { type, object }: StoredChange): void => {
     if (collection === NAMESPACES) {
       if (type !== 'DELETED') {
         this.#enqueue(object);

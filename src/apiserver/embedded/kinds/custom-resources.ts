@@ -5,7 +5,7 @@ import { acceptNames } from '../../custom-resources/custom-resource-names.ts';
 import { applyCustomResourceDefaults, definitionsOfCustomResource } from '../../custom-resources/custom-resource.ts';
 import type { KindBehaviour, KindWrite } from './kind-behaviour.ts';
 import type { CustomResource, ResourceRegistry } from './resource-registry.ts';
-import type { ObjectStore } from '../store/object-store.ts';
+import type { CollectionStore } from '../store/collection-store.ts';
 
 export const CRD_COLLECTION = 'customresourcedefinitions.apiextensions.k8s.io';
 
@@ -14,13 +14,13 @@ export const CRD_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
 
 /** Serves the kinds of CustomResourceDefinitions as soon as the definitions are stored. */
 export class CustomResources implements KindBehaviour {
-  readonly #store: ObjectStore;
+  readonly #store: CollectionStore;
   readonly #registry: ResourceRegistry;
   readonly #now: () => number;
   /** The state of each served definition that its kinds were computed from, by name. */
   readonly #served = new Map<string, { readonly spec: unknown; readonly isTerminating: boolean }>();
 
-  constructor(store: ObjectStore, registry: ResourceRegistry, now: () => number) {
+  constructor(store: CollectionStore, registry: ResourceRegistry, now: () => number) {
     this.#store = store;
     this.#registry = registry;
     this.#now = now;

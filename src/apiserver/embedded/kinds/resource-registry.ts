@@ -9,7 +9,7 @@ import { KindRules } from './kind-rules.ts';
 import { thaw } from '../store/thaw.ts';
 
 /** A kind in one version, and the collection of its objects. */
-export class ServedResource {
+export class RegisteredResource {
   readonly definition: ResourceDefinition;
   /** The name of the collection. All versions of a kind share it. */
   readonly collection: string;
@@ -97,32 +97,32 @@ export interface CustomResource {
 }
 
 export class ResourceRegistry {
-  readonly #builtin: readonly ServedResource[];
-  readonly #custom = new Map<string, readonly ServedResource[]>();
-  readonly #byResource = new Map<string, ServedResource>();
-  readonly #byKind = new Map<string, ServedResource>();
+  readonly #builtin: readonly RegisteredResource[];
+  readonly #custom = new Map<string, readonly RegisteredResource[]>();
+  readonly #byResource = new Map<string, RegisteredResource>();
+  readonly #byKind = new Map<string, RegisteredResource>();
   readonly #listeners = new Set<() => void>();
-  #all: readonly ServedResource[] = [];
+  #all: readonly RegisteredResource[] = [];
 
-  constructor(builtin: readonly ServedResource[]) {
+  constructor(builtin: readonly RegisteredResource[]) {
     this.#builtin = builtin;
     this.#index();
   }
 
-  all(): readonly ServedResource[] {
+  all(): readonly RegisteredResource[] {
     return this.#all;
   }
 
-  find(group: string, version: string, resource: string): ServedResource | undefined {
+  find(group: string, version: string, resource: string): RegisteredResource | undefined {
     return this.#byResource.get(`${group}/${version}/${resource}`);
   }
 
-  findKind(apiVersion: string, kind: string): ServedResource | undefined {
+  findKind(apiVersion: string, kind: string): RegisteredResource | undefined {
     return this.#byKind.get(`${apiVersion}/${kind}`);
   }
 
   /** Any version of a collection's kind. */
-  ofCollection(collection: string): ServedResource | undefined {
+  ofCollection(collection: string): RegisteredResource | undefined {
     return this.#all.find((served) => served.collection === collection);
   }
 
@@ -133,7 +133,7 @@ export class ResourceRegistry {
     } else {
       const served = custom.definitions.map(
         (definition) =>
-          new ServedResource(definition, custom.storedVersion, new KindRules(definition), custom.isTerminating),
+          new RegisteredResource(definition, custom.storedVersion, new KindRules(definition), custom.isTerminating),
       );
       this.#custom.set(crdName, served);
     }

@@ -6,16 +6,16 @@ import { notServed } from '../../not-served.ts';
 import type { ResourceDefinition } from '../../resource-definition.ts';
 import { forbidden } from '../authorization/forbidden.ts';
 import type { KindBehaviours } from '../kinds/kind-behaviour.ts';
-import type { AccessAttributes, Admission, Authorizer, UserInfo } from '../request/request.ts';
-import type { ResourceRegistry, ServedResource } from '../kinds/resource-registry.ts';
-import type { ObjectStore } from '../store/object-store.ts';
+import type { AccessAttributes, AdmissionChain, Authorizer, UserInfo } from '../request/request.ts';
+import type { ResourceRegistry, RegisteredResource } from '../kinds/resource-registry.ts';
+import type { CollectionStore } from '../store/collection-store.ts';
 
 /** The parts of an embedded cluster that requests use. */
 export interface ClusterContext {
-  readonly store: ObjectStore;
+  readonly store: CollectionStore;
   readonly registry: ResourceRegistry;
   readonly authorizer: Authorizer;
-  readonly admission: Admission;
+  readonly admission: AdmissionChain;
   readonly behaviours: KindBehaviours;
   /** Throws ApiError when a written role or binding grants rights that the user does not have. */
   readonly checkEscalation: (
@@ -38,14 +38,14 @@ export interface Caller {
 }
 
 /** The target of a request, besides its type. */
-export interface Target {
+export interface RequestedObject {
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
   readonly subresource?: string | undefined;
 }
 
 /** @throws ApiError 404 when the type is not served. */
-export function servedResource(context: ClusterContext, type: ResourceType): ServedResource {
+export function servedResource(context: ClusterContext, type: ResourceType): RegisteredResource {
   const served = context.registry.find(type.group, type.version, type.resource);
   if (served === undefined) {
     throw notServed();
@@ -67,7 +67,7 @@ export function authorize(
   caller: Caller,
   verb: string,
   type: ResourceType,
-  target: Target,
+  target: RequestedObject,
 ): void {
   if (caller.isInternal === true) {
     return;

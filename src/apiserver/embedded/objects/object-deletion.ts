@@ -10,13 +10,13 @@ import { authorize, servedResource } from './cluster-context.ts';
 import type { Caller, ClusterContext } from './cluster-context.ts';
 import { PROTECTED_NAMESPACES } from './namespace-lifecycle.ts';
 import { requireStored } from './object-reads.ts';
-import type { ServedResource } from '../kinds/resource-registry.ts';
+import type { RegisteredResource } from '../kinds/resource-registry.ts';
 import { thaw } from '../store/thaw.ts';
 import { TimeSlice } from './time-slice.ts';
 
 /** A deletion in progress. */
 interface Deletion {
-  readonly served: ServedResource;
+  readonly served: RegisteredResource;
   readonly caller: Caller;
   readonly options: DeleteOptions;
 }
@@ -125,7 +125,7 @@ export class ObjectDeleter {
 
 /** The object with its deletion timestamp and finalizers. The live object if it has them; undefined if no finalizer is left. */
 function markedForDeletion(
-  served: ServedResource,
+  served: RegisteredResource,
   live: KubernetesObject,
   options: DeleteOptions,
   now: number,
@@ -208,7 +208,11 @@ function withUidPrecondition(options: DeleteOptions, { metadata: { uid = '' } }:
   return { ...options, preconditions: { uid, ...options.preconditions } };
 }
 
-function requirePreconditions(served: ServedResource, live: KubernetesObject, { preconditions }: DeleteOptions): void {
+function requirePreconditions(
+  served: RegisteredResource,
+  live: KubernetesObject,
+  { preconditions }: DeleteOptions,
+): void {
   const { uid, resourceVersion } = preconditions ?? {};
   const name = live.metadata.name ?? '';
   if (uid !== undefined && uid !== live.metadata.uid) {
@@ -222,7 +226,7 @@ function requirePreconditions(served: ServedResource, live: KubernetesObject, { 
 }
 
 /** The message of a failed precondition names the kind, where other conflicts name the resource. */
-function conflictOfKind({ definition: { group, kind } }: ServedResource, name: string, why: string): ApiError {
+function conflictOfKind({ definition: { group, kind } }: RegisteredResource, name: string, why: string): ApiError {
   return ApiError.conflict({ group, resource: kind }, name, why);
 }
 

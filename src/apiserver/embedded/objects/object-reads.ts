@@ -5,7 +5,7 @@ import { notServed } from '../../not-served.ts';
 import { decodeContinue, encodeContinue } from './continue-token.ts';
 import { authorize, methodNotSupported, servedResource } from './cluster-context.ts';
 import type { Caller, ClusterContext } from './cluster-context.ts';
-import type { ServedResource } from '../kinds/resource-registry.ts';
+import type { RegisteredResource } from '../kinds/resource-registry.ts';
 import { scaleOf } from './scale.ts';
 import { pathOf } from '../store/collection.ts';
 import type { Collection } from '../store/collection.ts';
@@ -34,7 +34,7 @@ export function readObject(
 
 /** The object as a subresource shows it: a Scale, or the object itself. */
 export function subresourceView(
-  served: ServedResource,
+  served: RegisteredResource,
   object: KubernetesObject,
   subresource: string | undefined,
 ): KubernetesObject {
@@ -74,7 +74,7 @@ export function listObjects(
 }
 
 function pageOf(
-  served: ServedResource,
+  served: RegisteredResource,
   objects: Iterable<KubernetesObject>,
   selection: ObjectSelection,
   { revision, start, limit = 0 }: { revision: number; start: string; limit: number | undefined },
@@ -175,7 +175,7 @@ export function requireReached(context: ClusterContext, revision: number): void 
 }
 
 /** @throws ApiError 405 for kinds that can only be created, such as reviews. */
-export function requireStored({ definition }: ServedResource, verb: string): void {
+export function requireStored({ definition }: RegisteredResource, verb: string): void {
   if (definition.verbs !== undefined && !definition.verbs.includes(verb)) {
     throw methodNotSupported(definition, verb);
   }

@@ -5,8 +5,8 @@ import type { KubernetesObject, ResourceType } from '../../../resources/index.ts
 import { authorize, servedResource } from './cluster-context.ts';
 import type { Caller, ClusterContext } from './cluster-context.ts';
 import { parseRevision, requireReached, requireStored } from './object-reads.ts';
-import type { ServedResource } from '../kinds/resource-registry.ts';
-import type { Change } from '../store/change-log.ts';
+import type { RegisteredResource } from '../kinds/resource-registry.ts';
+import type { StoredChange } from '../store/change-log.ts';
 import type { Collection } from '../store/collection.ts';
 
 /** Interval of bookmarks on watches without events, as in API servers. Milliseconds. */
@@ -125,7 +125,7 @@ function tooOld(revision: number, floor: number): ApiError {
 }
 
 /** The event of a change. For a watch with selectors, an object that does not match any more is DELETED. */
-function eventOf(served: ServedResource, selection: ObjectSelection, change: Change): WatchEvent | undefined {
+function eventOf(served: RegisteredResource, selection: ObjectSelection, change: StoredChange): WatchEvent | undefined {
   const object = served.view(change.object);
   const was = change.previous !== undefined && selection.matches(change.previous);
   const is = change.type !== 'DELETED' && selection.matches(change.object);
@@ -144,7 +144,7 @@ function eventOf(served: ServedResource, selection: ObjectSelection, change: Cha
   return { type: 'DELETED', object: { ...previous, metadata } };
 }
 
-function bookmark({ definition }: ServedResource, revision: number, isInitialEnd: boolean): WatchEvent {
+function bookmark({ definition }: RegisteredResource, revision: number, isInitialEnd: boolean): WatchEvent {
   const metadata = {
     resourceVersion: String(revision),
     creationTimestamp: null,

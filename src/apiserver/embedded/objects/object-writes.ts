@@ -23,7 +23,7 @@ import type { ObjectWriteOptions, Write } from './write.ts';
 type Change = (live: KubernetesObject | undefined) => MutableObject;
 
 /** Creates and changes objects of a cluster. */
-export class ObjectWriter {
+export class ObjectWrites {
   readonly #context: ClusterContext;
 
   constructor(context: ClusterContext) {

@@ -5,7 +5,7 @@ import type { JsonObject, KubernetesObject, MutableObject, ObjectKey, Schema } f
 import { MergeError } from '../../../resources/structured-merge/index.ts';
 import { applyStrategicMergePatch } from '../../patches/strategic-merge-patch.ts';
 import { applyServerSide } from '../../server-side-apply/server-side-apply.ts';
-import type { ServedResource } from '../kinds/resource-registry.ts';
+import type { RegisteredResource } from '../kinds/resource-registry.ts';
 import { scaleOf, withScale } from './scale.ts';
 import { thaw } from '../store/thaw.ts';
 
@@ -16,7 +16,7 @@ export function patchedObject({
   patch,
   subresource,
 }: {
-  readonly served: ServedResource;
+  readonly served: RegisteredResource;
   readonly live: KubernetesObject | undefined;
   readonly patch: Exclude<Patch, { type: 'apply' }>;
   readonly subresource: string | undefined;
@@ -33,7 +33,7 @@ export function patchedObject({
 }
 
 function patched(
-  { definition }: ServedResource,
+  { definition }: RegisteredResource,
   object: KubernetesObject,
   patch: Exclude<Patch, { type: 'apply' }>,
 ): MutableObject {
@@ -102,7 +102,7 @@ export function appliedObject({
   now,
   schemaOf,
 }: {
-  readonly served: ServedResource;
+  readonly served: RegisteredResource;
   readonly live: KubernetesObject | undefined;
   readonly key: ObjectKey;
   readonly body: JsonObject;

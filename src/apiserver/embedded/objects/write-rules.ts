@@ -4,7 +4,7 @@ import type { JsonObject, KubernetesObject, MutableObject, ObjectKey } from '../
 import { isSameJson } from '../../../resources/structured-merge/index.ts';
 import type { ResourceDefinition } from '../../resource-definition.ts';
 import { notServed } from '../../not-served.ts';
-import type { ServedResource } from '../kinds/resource-registry.ts';
+import type { RegisteredResource } from '../kinds/resource-registry.ts';
 import { thaw } from '../store/thaw.ts';
 import { setOwn } from '../../../values/index.ts';
 
@@ -41,7 +41,7 @@ export function initializeStatus({ hasStatus, kind, origin }: ResourceDefinition
 
 /** Removes defaults that API servers set after admission: the initial status, and the finalizer of a Namespace. */
 export function hideInitialState(
-  { definition: { hasStatus, origin, kind }, collection }: ServedResource,
+  { definition: { hasStatus, origin, kind }, collection }: RegisteredResource,
   object: MutableObject,
   before: { readonly status?: unknown; readonly spec: { readonly finalizers?: unknown } },
 ): void {
@@ -62,7 +62,7 @@ export function resetStatus({ hasStatus, kind, origin }: ResourceDefinition, obj
 }
 
 export function requireSubresource(
-  { definition: { hasStatus, scale }, collection }: ServedResource,
+  { definition: { hasStatus, scale }, collection }: RegisteredResource,
   name: string | undefined,
 ): void {
   const exists =
@@ -89,7 +89,7 @@ export function requireName(key: ObjectKey, namespace: string | undefined, next:
 
 /** Restores fields that the request must not change: of metadata, and of the main resource or its status. */
 export function restoreReadOnlyFields(
-  served: ServedResource,
+  served: RegisteredResource,
   live: KubernetesObject,
   next: MutableObject,
   subresource: string | undefined,
@@ -139,11 +139,11 @@ export function restoreReadOnlyFields(
   }
 }
 
-export function countsGenerations({ definition: { origin, countsGenerations } }: ServedResource): boolean {
+export function countsGenerations({ definition: { origin, countsGenerations } }: RegisteredResource): boolean {
   return countsGenerations ?? origin === 'custom';
 }
 
-export function countGeneration(served: ServedResource, live: KubernetesObject, next: MutableObject): void {
+export function countGeneration(served: RegisteredResource, live: KubernetesObject, next: MutableObject): void {
   if (!countsGenerations(served)) {
     return;
   }

@@ -6,7 +6,7 @@ import type { KubernetesObject, MutableObject } from '../../../resources/index.t
 import { trackUpdate } from '../../server-side-apply/track-update.ts';
 import { subresourceView } from './object-reads.ts';
 import { received } from '../kinds/received-object.ts';
-import type { AdmissionRequest } from '../request/request.ts';
+import type { AdmissionAttributes } from '../request/request.ts';
 import { withScale } from './scale.ts';
 import { admissionOptions, fieldManagerOf, nameOf, onWarningOf } from './write.ts';
 import type { Write } from './write.ts';
@@ -66,7 +66,7 @@ export function admissionRequest(
   operation: 'CREATE' | 'UPDATE',
   object: MutableObject,
   oldObject: KubernetesObject | null,
-): AdmissionRequest {
+): AdmissionAttributes {
   const { served, namespace, options, caller } = write;
   return {
     user: caller.user,
@@ -83,7 +83,11 @@ export function admissionRequest(
 }
 
 /** Runs mutating admission. Returns the mutated object; for a mutated Scale, the object with its replicas. */
-export async function mutate(write: Write, request: AdmissionRequest, object: MutableObject): Promise<MutableObject> {
+export async function mutate(
+  write: Write,
+  request: AdmissionAttributes,
+  object: MutableObject,
+): Promise<MutableObject> {
   const { context, served, options } = write;
   const admitted = await context.admission.mutate(request, onWarningOf(options), options.signal);
   if (admitted === null || admitted === request.object) {

@@ -2,14 +2,14 @@
 import type { SubresourceOptions, WriteOptions } from '../../../cluster/index.ts';
 import type { JsonObject, MutableObject, ResourceType } from '../../../resources/index.ts';
 import type { Caller, ClusterContext } from './cluster-context.ts';
-import type { ServedResource } from '../kinds/resource-registry.ts';
+import type { RegisteredResource } from '../kinds/resource-registry.ts';
 
 export type ObjectWriteOptions = WriteOptions & SubresourceOptions;
 
 /** A write in progress. */
 export interface Write {
   readonly context: ClusterContext;
-  readonly served: ServedResource;
+  readonly served: RegisteredResource;
   readonly caller: Caller;
   readonly namespace: string | undefined;
   readonly options: ObjectWriteOptions;

@@ -37,7 +37,7 @@ export interface Authorizer {
 }
 
 /** The attributes of a write for admission. */
-export interface AdmissionRequest {
+export interface AdmissionAttributes {
   readonly user: UserInfo;
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
   /** The requested kind and resource. */
@@ -56,14 +56,14 @@ export interface AdmissionRequest {
 }
 
 /** Mutating and validating admission. Both throw ApiError to reject a request. */
-export interface Admission {
+export interface AdmissionChain {
   /** The mutated object, or the same one if nothing changed. Null for DELETE. */
   mutate(
-    request: AdmissionRequest,
+    request: AdmissionAttributes,
     onWarning: (text: string) => void,
     signal?: AbortSignal,
   ): Promise<KubernetesObject | null>;
-  validate(request: AdmissionRequest, onWarning: (text: string) => void, signal?: AbortSignal): Promise<void>;
+  validate(request: AdmissionAttributes, onWarning: (text: string) => void, signal?: AbortSignal): Promise<void>;
 }
 
 /** Synchronous reads of the cluster's state, for authorization and admission. */

@@ -1,7 +1,7 @@
 import type { KubernetesObject } from '../../../resources/index.ts';
 
 /** A change of an object. */
-export interface Change {
+export interface StoredChange {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly revision: number;
   /** The object after the change; for DELETED its last state, with the revision of the deletion. */
@@ -22,7 +22,7 @@ export const MAX_HISTORY_SIZE = 32 * 1024 ** 2;
  */
 export class ChangeLog {
   readonly #capacity: number;
-  #changes: Change[] = [];
+  #changes: StoredChange[] = [];
   /** The length of each change's object as JSON. */
   #sizes: number[] = [];
   #size = 0;
@@ -51,7 +51,7 @@ export class ChangeLog {
   }
 
   /** @param size characters of the object as JSON */
-  append(change: Change, size: number): void {
+  append(change: StoredChange, size: number): void {
     this.#changes.push(change);
     this.#sizes.push(size);
     this.#size += size;
@@ -106,12 +106,12 @@ export class ChangeLog {
   }
 
   /** The change at a position. Undefined at the end of the log; `lost` when it is dropped already. */
-  at(position: number): Change | undefined | 'lost' {
+  at(position: number): StoredChange | undefined | 'lost' {
     return position < this.#start ? 'lost' : this.#changes[position - this.#start];
   }
 
   /** The changes after `revision`, newest first. */
-  *backTo(revision: number): Generator<Change> {
+  *backTo(revision: number): Generator<StoredChange> {
     for (let index = this.#changes.length - 1; index >= 0; index--) {
       const change = this.#changes[index];
       if (change === undefined || change.revision <= revision) {

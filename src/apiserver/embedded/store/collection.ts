@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../../../resources/index.ts';
 import { ChangeLog } from './change-log.ts';
-import type { Change } from './change-log.ts';
+import type { StoredChange } from './change-log.ts';
 
 /** The objects of one namespace by name, sorted on demand. */
 class NamedObjects {
@@ -94,7 +94,7 @@ export class Collection {
   }
 
   /** @param size characters of the object as JSON */
-  apply(change: Change, size: number): void {
+  apply(change: StoredChange, size: number): void {
     if (change.type === 'DELETED') {
       const namespace = change.object.metadata.namespace ?? '';
       const objects = this.#namespaces.get(namespace);

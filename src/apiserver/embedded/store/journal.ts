@@ -20,7 +20,7 @@ export interface JournalContents {
 }
 
 /**
- * The persistence of an {@link ObjectStore}. All methods are synchronous, so that a change is persistent before it is visible.
+ * The persistence of an {@link CollectionStore}. All methods are synchronous, so that a change is persistent before it is visible.
  */
 export interface Journal {
   load(): JournalContents;

@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import type { KubernetesObject } from '../../../resources/index.ts';
-import { ObjectStore } from './object-store.ts';
+import { CollectionStore } from './collection-store.ts';
 import { SqliteJournal } from './sqlite-journal.ts';
 import type { Recovery, SqliteJournalOptions } from './sqlite-journal.ts';
 
@@ -36,11 +36,11 @@ function withFile(use: (file: string) => void): void {
 /** Opens the file, and closes it after the call. */
 function withStore<T>(
   options: SqliteJournalOptions,
-  use: (store: ObjectStore, recovery: Recovery | undefined, journal: SqliteJournal) => T,
+  use: (store: CollectionStore, recovery: Recovery | undefined, journal: SqliteJournal) => T,
 ): T {
   let recovery: Recovery | undefined;
   const journal = SqliteJournal.open({ ...options, onRecovery: (one) => (recovery = one) });
-  const store = new ObjectStore({ journal });
+  const store = new CollectionStore({ journal });
   try {
     return use(store, recovery, journal);
   } finally {
@@ -48,7 +48,7 @@ function withStore<T>(
   }
 }
 
-function put(store: ObjectStore, name: string, value: string): KubernetesObject | undefined {
+function put(store: CollectionStore, name: string, value: string): KubernetesObject | undefined {
   const object = { apiVersion: 'example.com/v1', kind: 'Thing', metadata: { name }, value };
   return store.commit([{ type: 'put', collection: THINGS, object, expected: store.get(THINGS, '', name) }])?.[0];
 }

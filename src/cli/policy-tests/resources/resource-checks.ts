@@ -1,12 +1,12 @@
-import type { Check, CheckGroup, CheckReport } from '../suites/checks.ts';
+import type { PolicyCheck, CheckGroup, CheckReport } from '../suites/checks.ts';
 import { oneLine } from '../../table.ts';
 import { warningRules, warningText } from '../../policy/policy-warning.ts';
 import { warningProblem } from '../suites/policy-warnings.ts';
 import type { FieldLines } from './field-lines.ts';
 import type { ResourceFile } from './read-resources.ts';
-import type { Outcome, PolicyProblem, PolicyResult, ResourceReport, ResourceResult } from './resource-report.ts';
+import type { Outcome, UnusablePolicy, PolicyResult, ResourceReport, ResourceResult } from './resource-report.ts';
 
-const STATUSES: Readonly<Record<Outcome, Check['status']>> = {
+const STATUSES: Readonly<Record<Outcome, PolicyCheck['status']>> = {
   pass: 'passed',
   warn: 'warned',
   fail: 'failed',
@@ -16,7 +16,7 @@ const STATUSES: Readonly<Record<Outcome, Check['status']>> = {
 
 /** Results by file: of policies that cannot be evaluated, and then of resources. */
 export function resourceChecks(report: ResourceReport, lines: FieldLines): CheckReport {
-  const groups = new Map<ResourceFile, CheckGroup & { checks: Check[]; durationMs: number }>();
+  const groups = new Map<ResourceFile, CheckGroup & { checks: PolicyCheck[]; durationMs: number }>();
   for (const tested of report.resources) {
     const { file } = tested.resource;
     const group = groups.get(file) ?? groupOf(file);
@@ -39,11 +39,11 @@ export function resourceChecks(report: ResourceReport, lines: FieldLines): Check
   };
 }
 
-function groupOf({ name, isInput }: ResourceFile): CheckGroup & { checks: Check[]; durationMs: number } {
+function groupOf({ name, isInput }: ResourceFile): CheckGroup & { checks: PolicyCheck[]; durationMs: number } {
   return { name, ...(isInput ? {} : { file: name }), checks: [], durationMs: 0 };
 }
 
-function checkOf({ resource, text }: ResourceResult, result: PolicyResult, lines: FieldLines): Check {
+function checkOf({ resource, text }: ResourceResult, result: PolicyResult, lines: FieldLines): PolicyCheck {
   const { policy, outcome, message = '', log, warnings, durationMs } = result;
   const { file, template } = resource;
   const source = template === undefined ? '' : ` (of ${template})`;
@@ -78,7 +78,7 @@ function policyGroups({ problems, warnings }: ResourceReport): readonly CheckGro
   }));
 }
 
-function problemCheck({ policy, message }: PolicyProblem): Check {
+function problemCheck({ policy, message }: UnusablePolicy): PolicyCheck {
   const { name, file, line } = policy;
   return {
     name: `${name} can be evaluated`,

@@ -40,7 +40,7 @@ export interface ResourceResult {
 }
 
 /** A policy that cannot be evaluated at all. */
-export interface PolicyProblem {
+export interface UnusablePolicy {
   readonly policy: FilePolicy;
   readonly message: string;
   /** Its module cannot be read, as opposed to one that does not start, or settings that are invalid. */
@@ -49,7 +49,7 @@ export interface PolicyProblem {
 
 export interface ResourceReport {
   readonly policies: readonly FilePolicy[];
-  readonly problems: readonly PolicyProblem[];
+  readonly problems: readonly UnusablePolicy[];
   readonly resources: readonly ResourceResult[];
   /** About the rules of the policies, and the types of their expressions. */
   readonly warnings: readonly PolicyWarning[];

@@ -11,14 +11,14 @@ import { isVerdict, type PolicyRunner, type RunnablePolicy } from '../../policy/
 import type { Progress } from '../../progress.ts';
 import { patched, patchOf } from '../suites/patched.ts';
 import type { Resource } from './read-resources.ts';
-import type { PolicyProblem, PolicyResult, ResourceReport, ResourceResult } from './resource-report.ts';
+import type { UnusablePolicy, PolicyResult, ResourceReport, ResourceResult } from './resource-report.ts';
 import { UncheckedMatches } from './unchecked-matches.ts';
 
 /** Most log lines of a policy that are kept for one result. */
 const MAX_LOG_LINES = 20;
 
 /** A resource with its request. */
-export interface Subject {
+export interface TestedResource {
   readonly resource: Resource;
   /** `Deployment shop/web` */
   readonly text: string;
@@ -41,14 +41,14 @@ export interface ResourceRunnerOptions {
 /** Evaluates policies on subjects. Never throws: errors are results. */
 export async function testResources(
   policies: readonly FilePolicy[],
-  subjects: readonly Subject[],
+  subjects: readonly TestedResource[],
   runner: PolicyRunner,
   log: LogLines,
   options: ResourceRunnerOptions,
 ): Promise<ResourceReport> {
   const start = performance.now();
   const states = subjects.map((subject) => new SubjectState(subject));
-  const problems: PolicyProblem[] = [];
+  const problems: UnusablePolicy[] = [];
   const notes: string[] = [];
   const warnings = new Map<string, PolicyWarning>();
   const unchecked = new UncheckedMatches();
@@ -103,12 +103,12 @@ class SubjectState {
   readonly #request: JsonObject;
   readonly #review: JsonObject;
   readonly #before: JsonValue;
-  readonly #withDefaults: Subject['withDefaults'];
+  readonly #withDefaults: TestedResource['withDefaults'];
   readonly #results = new Map<FilePolicy, PolicyResult>();
   #object: JsonValue;
   #body: Uint8Array | undefined;
 
-  constructor({ resource, text, review, withDefaults }: Subject) {
+  constructor({ resource, text, review, withDefaults }: TestedResource) {
     const request = own(review, 'request');
     this.text = text;
     this.#resource = resource;
@@ -183,7 +183,7 @@ class PolicyTest {
   }
 
   /** Adds the results to the subjects; without any when the policy cannot be evaluated. */
-  async run(states: readonly SubjectState[]): Promise<PolicyProblem | undefined> {
+  async run(states: readonly SubjectState[]): Promise<UnusablePolicy | undefined> {
     const problem = await this.#load();
     if (problem !== undefined) {
       return problem;
@@ -196,7 +196,7 @@ class PolicyTest {
     return undefined;
   }
 
-  async #load(): Promise<PolicyProblem | undefined> {
+  async #load(): Promise<UnusablePolicy | undefined> {
     const policy = this.#policy;
     const { errors } = policy.findings();
     if (errors.length > 0) {

@@ -8,7 +8,7 @@ import {
   countOutcomes,
   exitCodeOf,
   type Outcome,
-  type PolicyProblem,
+  type UnusablePolicy,
   type PolicyResult,
   type ResourceReport,
   type ResourceResult,
@@ -50,7 +50,7 @@ export function resourceText(report: ResourceReport, lines: FieldLines, options:
     .concat('\n');
 }
 
-function problemText({ policy, message }: PolicyProblem, paint: Paint): string {
+function problemText({ policy, message }: UnusablePolicy, paint: Paint): string {
   const place = paint.dim(oneLine(`${policy.file}:${policy.line}`));
   return `${paint.red('✘')} ${oneLine(policy.name)} cannot be evaluated  ${place}\n${quoted(message)}`;
 }

@@ -43,7 +43,7 @@ import { type Resource, readResources, type Resources } from './read-resources.t
 import { resourceChecks } from './resource-checks.ts';
 import { resourceData } from './resource-data.ts';
 import { exitCodeOf, hasNoMatch, type ResourceReport } from './resource-report.ts';
-import { LogLines, type Subject, testResources } from './resource-runner.ts';
+import { LogLines, type TestedResource, testResources } from './resource-runner.ts';
 import { resourceText } from './resource-text.ts';
 import { WatchedFiles } from './watched-files.ts';
 
@@ -66,7 +66,7 @@ const MAX_NOTES = 20;
 /** What is tested. */
 interface Inputs {
   readonly policies: PolicyFiles['policies'];
-  readonly subjects: readonly Subject[];
+  readonly subjects: readonly TestedResource[];
   readonly notes: readonly string[];
   /** About the rules of the policies, and the types of their expressions. */
   readonly warnings: readonly PolicyWarning[];
@@ -248,10 +248,10 @@ function subjectsOf(
   old: Resources | undefined,
   flags: RequestFlags,
   kinds: ServedKinds,
-): { readonly subjects: readonly Subject[]; readonly notes: readonly string[] } {
+): { readonly subjects: readonly TestedResource[]; readonly notes: readonly string[] } {
   const before = new Map(old?.resources.map(({ object }) => [objectId(object), object]));
   const notes = new Set<string>();
-  const subjects = resources.map((resource): Subject => {
+  const subjects = resources.map((resource): TestedResource => {
     const { object } = resource;
     const id = objectId(object);
     const place = `${resource.file.name}:${resource.line} ${objectText(object)}`;

@@ -1,13 +1,13 @@
 import type { Problem } from '../../problems/problem.ts';
 import { oneLine } from '../../table.ts';
-import type { Check, CheckReport } from './checks.ts';
+import type { PolicyCheck, CheckReport } from './checks.ts';
 
 /** Checks that have not passed, and warnings, for SARIF and annotations. */
 export function checkProblems({ groups, warnings }: CheckReport): readonly Problem[] {
   return [...groups.flatMap(({ checks }) => checks.flatMap(problemOf)), ...warnings];
 }
 
-function problemOf({ subject, status, rule, message, place }: Check): Problem[] {
+function problemOf({ subject, status, rule, message, place }: PolicyCheck): Problem[] {
   if (status === 'passed' || status === 'skipped') {
     return [];
   }

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { Check, CheckReport } from './checks.ts';
+import type { PolicyCheck, CheckReport } from './checks.ts';
 import { checksText } from './report-formats.ts';
 import { readTap } from './testing/tap-reader.ts';
 import { parseXml } from './testing/xml-reader.ts';
 
-function check(name: string, changes: Partial<Check> = {}): Check {
+function check(name: string, changes: Partial<PolicyCheck> = {}): PolicyCheck {
   const place = { file: 'deploy.yaml', line: 7 };
   const subject = `Pod ${name}`;
   return {
@@ -23,7 +23,7 @@ function check(name: string, changes: Partial<Check> = {}): Check {
   };
 }
 
-function reportOf(...checks: readonly Check[]): CheckReport {
+function reportOf(...checks: readonly PolicyCheck[]): CheckReport {
   const rules = [{ id: 'cap/a', description: 'policy a' }];
   return { groups: [{ name: 'deploy.yaml', file: 'deploy.yaml', checks, durationMs: 2 }], warnings: [], rules };
 }

@@ -2,7 +2,7 @@
 import type { Problem, ProblemPlace, ProblemRule } from '../../problems/problem.ts';
 
 /** The result of one policy on one request. */
-export interface Check {
+export interface PolicyCheck {
   readonly name: string;
   readonly status:
     | 'passed'
@@ -32,7 +32,7 @@ export interface CheckGroup {
   readonly name: string;
   /** Undefined for standard input. */
   readonly file?: string;
-  readonly checks: readonly Check[];
+  readonly checks: readonly PolicyCheck[];
   /** About the policy. */
   readonly warnings?: readonly string[];
   readonly durationMs: number;

@@ -1,6 +1,6 @@
 // Results as JUnit XML: a test suite per file, a test case per check. https://github.com/testmoapp/junitxml
 import { element, escapeText } from '../../junit-xml.ts';
-import type { Check, CheckGroup, CheckReport } from './checks.ts';
+import type { PolicyCheck, CheckGroup, CheckReport } from './checks.ts';
 
 export function junitReport({ groups }: CheckReport): string {
   const durationMs = groups.reduce((sum, group) => sum + group.durationMs, 0);
@@ -21,7 +21,7 @@ function outputElement(lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : [element('system-out', {}, [escapeText(lines.join('\n'))])];
 }
 
-function caseElement(classname: string, check: Check): string {
+function caseElement(classname: string, check: PolicyCheck): string {
   const { name, output, place = {}, durationMs } = check;
   return element('testcase', { name, classname, ...place, time: seconds(durationMs) }, [
     ...outcome(check),
@@ -30,7 +30,7 @@ function caseElement(classname: string, check: Check): string {
 }
 
 /** JUnit has no warnings: what only warns has passed. */
-function outcome({ status, message, rule, details }: Check): string[] {
+function outcome({ status, message, rule, details }: PolicyCheck): string[] {
   switch (status) {
     case 'failed':
       return [element('failure', { message, type: rule }, [escapeText(details)])];
@@ -46,8 +46,8 @@ function outcome({ status, message, rule, details }: Check): string[] {
   }
 }
 
-function countsOf(checks: readonly Check[]): Readonly<Record<string, number>> {
-  const count = (status: Check['status']): number => checks.filter((check) => check.status === status).length;
+function countsOf(checks: readonly PolicyCheck[]): Readonly<Record<string, number>> {
+  const count = (status: PolicyCheck['status']): number => checks.filter((check) => check.status === status).length;
   const skipped = count('skipped');
   return {
     tests: checks.length,

@@ -2,7 +2,7 @@
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { modulesOf } from '../../../engine/definition/index.ts';
 import {
-  type FieldPath,
+  type KeyPath,
   isJsonObject,
   type JsonObject,
   type JsonValue,
@@ -49,7 +49,7 @@ import { errorText, exactJson, parseJson, textPosition } from '../../../values/i
 import { type VerdictExpectation, withDefaultNamespace } from './compare.ts';
 import { plainValue } from '../../plain-json.ts';
 import { located } from './read-suite.ts';
-import type { FileSource, ManifestSubject, Source, Subject, TestCase, TestSuite } from './suite.ts';
+import type { FileSource, ManifestSubject, ValueSource, TestedPolicy, TestCase, TestSuite } from './suite.ts';
 
 export interface PreparedCase {
   readonly test: TestCase;
@@ -174,7 +174,7 @@ class Preparation {
     return isAbsolute(path) ? path : join(dirname(this.#suite.file), path);
   }
 
-  #placesInSuite(above: FieldPath): PlaceOf {
+  #placesInSuite(above: KeyPath): PlaceOf {
     return new SourcePlaces(this.#text, this.#suite.file).below(above);
   }
 
@@ -283,7 +283,7 @@ class Preparation {
   }
 
   /** A request in a file is passed on unchanged, so that its numbers keep their form. */
-  async #body(source: Source<JsonValue>, route: Route, value: JsonObject): Promise<Uint8Array> {
+  async #body(source: ValueSource<JsonValue>, route: Route, value: JsonObject): Promise<Uint8Array> {
     return 'path' in source ? await readRequest(this.#path(source.path), route) : jsonBytes(value);
   }
 
@@ -316,11 +316,11 @@ class Preparation {
     return [...variants.values()];
   }
 
-  async #placesOfCase(settings: Source, index: number): Promise<PlaceOf> {
+  async #placesOfCase(settings: ValueSource, index: number): Promise<PlaceOf> {
     return 'path' in settings ? await this.#placesOfSettings(settings.path) : this.#placesInSuite(['cases', index]);
   }
 
-  async #plan(subject: Subject): Promise<PolicyPlan> {
+  async #plan(subject: TestedPolicy): Promise<PolicyPlan> {
     switch (subject.kind) {
       case 'policy':
         return await this.#ownPolicy(subject);
@@ -333,7 +333,7 @@ class Preparation {
     }
   }
 
-  async #ownPolicy(subject: Extract<Subject, { kind: 'policy' }>): Promise<PolicyPlan> {
+  async #ownPolicy(subject: Extract<TestedPolicy, { kind: 'policy' }>): Promise<PolicyPlan> {
     const { entry, settingsFile, executionMode } = subject;
     const stated = settingsFile === undefined ? {} : { settings: await this.#object(settingsFile) };
     const base = { ...entry, ...stated };
@@ -541,7 +541,7 @@ class Preparation {
   }
 
   /** A mapping in the test file, or in a file of its own. */
-  async #object(source: Source): Promise<JsonObject> {
+  async #object(source: ValueSource): Promise<JsonObject> {
     const value = await this.#json(source);
     if (!isJsonObject(value)) {
       throw new CliError(`${'path' in source ? source.path : 'the value'} is not a mapping`);
@@ -549,7 +549,7 @@ class Preparation {
     return value;
   }
 
-  async #json(source: Source<JsonValue>): Promise<JsonValue> {
+  async #json(source: ValueSource<JsonValue>): Promise<JsonValue> {
     if ('value' in source) {
       return source.value;
     }
@@ -603,7 +603,7 @@ function settingsWarnings(
 ): readonly PolicyWarning[] {
   const manifests = placed.map(({ object }) => ({
     object: { ...object, spec: { ...(object['spec'] as JsonObject), settings: value } },
-    placeOf: ([, ...path]: FieldPath, beginning?: string) => placeOf(path, beginning),
+    placeOf: ([, ...path]: KeyPath, beginning?: string) => placeOf(path, beginning),
   }));
   return typeWarnings({ manifests: [...manifests, ...beside] }).filter(({ field }) =>
     field.startsWith('spec.settings.'),

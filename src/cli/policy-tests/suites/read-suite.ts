@@ -2,7 +2,7 @@
 import {
   describeValue,
   faultText,
-  type FieldPath,
+  type KeyPath,
   FieldReader,
   isCapabilityPattern,
   isJsonObject,
@@ -19,7 +19,7 @@ import { kubernetesMinor } from '../../kubernetes-version.ts';
 import { suiteName } from './discover.ts';
 import { type Fault, plainJson } from '../../plain-json.ts';
 import { OPERATIONS, type RequestDetails, type User } from '../../policy/admission-request.ts';
-import type { Expectation, FileSource, Question, Source, Subject, TestCase, TestSuite } from './suite.ts';
+import type { Expectation, FileSource, Question, ValueSource, TestedPolicy, TestCase, TestSuite } from './suite.ts';
 import { RESOURCE_NAME } from '../../policy/request-flags.ts';
 import { patternMatcher, type TextMatcher } from './text-matcher.ts';
 
@@ -134,7 +134,7 @@ class SuiteReader {
   }
 
   /** A file with the policy, or a mapping that says more. */
-  #policy(fields: FieldReader): Subject | undefined {
+  #policy(fields: FieldReader): TestedPolicy | undefined {
     if (typeof fields.value('policy') === 'string') {
       const source = this.#fileSource('policy', fields);
       return source === undefined ? undefined : { kind: 'manifests', sources: [source] };
@@ -143,7 +143,7 @@ class SuiteReader {
     return policy === undefined ? undefined : this.#subject(policy);
   }
 
-  #subject(fields: FieldReader): Subject | undefined {
+  #subject(fields: FieldReader): TestedPolicy | undefined {
     const kinds = SUBJECT_KEYS.filter((key) => fields.isWritten(key));
     const [kind] = kinds;
     if (kind === undefined || kinds.length > 1) {
@@ -164,14 +164,14 @@ class SuiteReader {
     }
   }
 
-  #entryOfFile(fields: FieldReader): Subject | undefined {
+  #entryOfFile(fields: FieldReader): TestedPolicy | undefined {
     fields.knownKeys(['policiesFile', 'id'], { owner: 'a policy of a policies file' });
     const file = this.#fileSource('policiesFile', fields);
     const id = fields.requiredText('id');
     return file === undefined ? undefined : { kind: 'entry', file, id };
   }
 
-  #manifests(fields: FieldReader): Subject {
+  #manifests(fields: FieldReader): TestedPolicy {
     fields.knownKeys(MANIFESTS_KEYS, { owner: 'a policy in manifests' });
     const version = fields.someText('kubernetesVersion');
     const kubernetesVersion = version === undefined ? undefined : kubernetesMinor(version);
@@ -209,7 +209,7 @@ class SuiteReader {
     );
   }
 
-  #listed(fields: FieldReader, key: string, index: number): Source[] {
+  #listed(fields: FieldReader, key: string, index: number): ValueSource[] {
     const value = fields.list(key)?.[index] ?? null;
     if (isJsonObject(value)) {
       return [{ value }];
@@ -221,7 +221,7 @@ class SuiteReader {
     return [];
   }
 
-  #entry(fields: FieldReader): Subject {
+  #entry(fields: FieldReader): TestedPolicy {
     const mode = fields.isWritten('module')
       ? fields.oneOf('executionMode', ['kubewarden', 'opa', 'gatekeeper', 'wasi'])
       : undefined;
@@ -351,12 +351,12 @@ class SuiteReader {
     );
   }
 
-  #expectedObject(fields: FieldReader): Source<JsonValue> | undefined {
+  #expectedObject(fields: FieldReader): ValueSource<JsonValue> | undefined {
     const value = fields.written('object');
     return typeof value === 'string' ? this.#fileSource('object', fields) : value === undefined ? undefined : { value };
   }
 
-  #matcher(fields: FieldReader, key: string, value: JsonValue, ...below: FieldPath): TextMatcher | undefined {
+  #matcher(fields: FieldReader, key: string, value: JsonValue, ...below: KeyPath): TextMatcher | undefined {
     if (typeof value === 'string') {
       return { kind: 'equals', text: value };
     }
@@ -379,7 +379,7 @@ class SuiteReader {
     return allOf(each.filter((one) => one !== undefined));
   }
 
-  #condition(fields: FieldReader, key: string, kind: string, text: string, below: FieldPath): TextMatcher | undefined {
+  #condition(fields: FieldReader, key: string, kind: string, text: string, below: KeyPath): TextMatcher | undefined {
     if (kind !== 'matches') {
       return { kind: kind === 'contains' ? 'contains' : 'equals', text };
     }
@@ -396,7 +396,7 @@ class SuiteReader {
     }
   }
 
-  #source(key: string, fields: FieldReader): Source | undefined {
+  #source(key: string, fields: FieldReader): ValueSource | undefined {
     const value = fields.value(key);
     if (typeof value === 'string') {
       return this.#fileSource(key, fields);

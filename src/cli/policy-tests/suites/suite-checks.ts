@@ -1,5 +1,5 @@
 import { warningRules, warningText } from '../../policy/policy-warning.ts';
-import type { Check, CheckGroup, CheckReport } from './checks.ts';
+import type { PolicyCheck, CheckGroup, CheckReport } from './checks.ts';
 import { warningProblem } from './policy-warnings.ts';
 import type { CaseResult, SuiteResult } from './suite-runner.ts';
 import { failureText } from './text-report.ts';
@@ -27,7 +27,7 @@ function groupOf(suite: SuiteResult): CheckGroup {
   return { name, file, checks, warnings: warnings.map(warningText), durationMs };
 }
 
-function unusable(file: string, problem: string): Check {
+function unusable(file: string, problem: string): PolicyCheck {
   return {
     name: 'the file can be run',
     subject: file,
@@ -41,7 +41,7 @@ function unusable(file: string, problem: string): Check {
   };
 }
 
-function checkOf({ name, file }: SuiteResult, result: CaseResult): Check {
+function checkOf({ name, file }: SuiteResult, result: CaseResult): PolicyCheck {
   const { test, status, log, durationMs } = result;
   return {
     name: test.name,

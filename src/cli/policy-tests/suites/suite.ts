@@ -5,7 +5,7 @@ import type { RequestDetails } from '../../policy/admission-request.ts';
 import type { TextMatcher } from './text-matcher.ts';
 
 /** A value in the test file, or the path of a file with it. */
-export type Source<Value extends JsonValue = JsonObject> = { readonly value: Value } | FileSource;
+export type ValueSource<Value extends JsonValue = JsonObject> = { readonly value: Value } | FileSource;
 
 /** A file that a test file names. `at` is the offset of its name in the test file. */
 export interface FileSource {
@@ -15,7 +15,7 @@ export interface FileSource {
 }
 
 /** The policy under test. */
-export type Subject =
+export type TestedPolicy =
   /** An inline entry of a policies file. */
   | {
       readonly kind: 'policy';
@@ -32,7 +32,7 @@ export type Subject =
 /** A policy in manifests. */
 export interface ManifestSubject {
   readonly kind: 'manifests';
-  readonly sources: readonly Source[];
+  readonly sources: readonly ValueSource[];
   /** Chooses one of several policies: `cap/pinned-images`. */
   readonly name?: string;
   /** Replaces the mode of the policy. */
@@ -49,13 +49,13 @@ export type Question =
   /** Objects, from which an admission request is built. */
   | {
       readonly kind: 'objects';
-      readonly object?: Source;
-      readonly oldObject?: Source;
+      readonly object?: ValueSource;
+      readonly oldObject?: ValueSource;
       readonly details: RequestDetails;
     }
   /** A whole AdmissionReview or AdmissionRequest. */
-  | { readonly kind: 'request'; readonly request: Source }
-  | { readonly kind: 'raw'; readonly request: Source<JsonValue> }
+  | { readonly kind: 'request'; readonly request: ValueSource }
+  | { readonly kind: 'raw'; readonly request: ValueSource<JsonValue> }
   /** No request: only the settings are validated. */
   | { readonly kind: 'none' };
 
@@ -73,7 +73,7 @@ export interface Expectation {
   /** All annotations. */
   readonly auditAnnotations?: Readonly<Record<string, TextMatcher>>;
   /** The object after the patch. */
-  readonly object?: Source<JsonValue>;
+  readonly object?: ValueSource<JsonValue>;
   /** Fields of the object after the patch; others are ignored. */
   readonly objectContains?: JsonValue;
   readonly patch?: readonly JsonValue[];
@@ -88,7 +88,7 @@ export interface TestCase {
   /** Offset in the test file. */
   readonly at: number;
   /** Replaces the settings of the policy. */
-  readonly settings?: Source;
+  readonly settings?: ValueSource;
   /** A recorded session that answers host capabilities. */
   readonly session?: FileSource;
   readonly question: Question;
@@ -100,7 +100,7 @@ export interface TestSuite {
   readonly name: string;
   /** The file name for messages. */
   readonly file: string;
-  readonly subject: Subject;
+  readonly subject: TestedPolicy;
   /** Offset of the policy in the file. */
   readonly subjectAt: number;
   readonly cases: readonly TestCase[];

@@ -1,7 +1,7 @@
 // Results in the Test Anything Protocol: https://testanything.org/tap-version-14-specification.html
 import { dataText } from '../../output.ts';
 import { manyLines, oneLine } from '../../table.ts';
-import type { Check, CheckReport } from './checks.ts';
+import type { PolicyCheck, CheckReport } from './checks.ts';
 
 export function tapReport({ groups }: CheckReport): string {
   const points = groups.flatMap(({ name, checks }) => checks.map((check) => ({ name, check })));
@@ -11,7 +11,7 @@ export function tapReport({ groups }: CheckReport): string {
   return ['TAP version 14', plan, ...warnings, ...lines].join('\n').concat('\n');
 }
 
-function testPoint(id: number, group: string, check: Check): string {
+function testPoint(id: number, group: string, check: PolicyCheck): string {
   const { name, status, message } = check;
   const result = status === 'failed' || status === 'error' ? 'not ok' : 'ok';
   const directive = status === 'skipped' ? ` # SKIP ${description(message)}` : '';
@@ -24,7 +24,7 @@ function description(text: string): string {
 }
 
 /** A block of YAML with what the line of a test point cannot say. */
-function diagnostics({ status, rule, message, details, output, place }: Check): readonly string[] {
+function diagnostics({ status, rule, message, details, output, place }: PolicyCheck): readonly string[] {
   const hasMessage = status !== 'passed' && status !== 'skipped';
   const block = {
     ...(hasMessage ? { severity: status === 'warned' ? 'warning' : 'fail', rule, message: oneLine(message) } : {}),

@@ -1,7 +1,7 @@
 import { compilePolicy } from '../compiled-policy.ts';
 import type { FieldProblem } from '../../values/field-problem.ts';
 import type { JsonObject } from '../../values/json-text.ts';
-import type { ManifestOptions } from '../manifests.ts';
+import type { PolicyManifestOptions } from '../manifests.ts';
 import { PolicyEnvironments } from '../policy-environment.ts';
 import { readPolicy } from '../read-policy.ts';
 import type { LintFinding } from './lint-finding.ts';
@@ -10,7 +10,7 @@ import { type LintContext, lintPolicy } from './lint-policy.ts';
 /** Possible mistakes in a ValidatingAdmissionPolicy or MutatingAdmissionPolicy; none where it does not compile. */
 export function lintManifest(
   manifest: JsonObject,
-  { customKinds = [], ...options }: ManifestOptions & Pick<LintContext, 'customKinds'> = {},
+  { customKinds = [], ...options }: PolicyManifestOptions & Pick<LintContext, 'customKinds'> = {},
 ): readonly LintFinding[] {
   const problems: FieldProblem[] = [];
   const environments = new PolicyEnvironments({ ...options, hasWholeRequest: false });

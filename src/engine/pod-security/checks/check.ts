@@ -1,7 +1,7 @@
 import type { Pod } from './pod.ts';
 
 /** A violation that a check found in a pod, with the texts of Kubernetes' admission plugin. */
-export interface Finding {
+export interface PodSecurityFinding {
   /** What is forbidden, in a word or two. */
   readonly reason: string;
   /** The pod or containers, and the forbidden values. */
@@ -13,7 +13,7 @@ export interface Finding {
 }
 
 /** Undefined when the pod passes. */
-export type CheckPod = (pod: Pod) => Finding | undefined;
+export type CheckPod = (pod: Pod) => PodSecurityFinding | undefined;
 
 /** A version of a check, from a minor version of Kubernetes (1.x) until the next revision. */
 export interface Revision {
@@ -24,7 +24,7 @@ export interface Revision {
 }
 
 /** One control of the Pod Security Standards. */
-export interface Check {
+export interface PodSecurityCheck {
   /** The id in Kubernetes' admission plugin. */
   readonly id: string;
   readonly level: 'baseline' | 'restricted';

@@ -1,4 +1,4 @@
-import type { Check, Finding, CheckPod } from './check.ts';
+import type { PodSecurityCheck, PodSecurityFinding, CheckPod } from './check.ts';
 import { ALLOWED_VOLUMES, RESTRICTED_VOLUMES } from './pod.ts';
 import type { Container, Handler, Pod, Volume } from './pod.ts';
 import { containerNames, namedContainers, plural, quoted, sortedSet } from './wording.ts';
@@ -36,7 +36,7 @@ export const NEWEST_SAFE_SYSCTLS: ReadonlySet<string> = new Set(SAFE_SYSCTLS.fla
  * Checks of resources that a pod shares with its node: namespaces, ports, volumes, sysctls, and hosts that the kubelet
  * connects to.
  */
-export const HOST_CHECKS: readonly Check[] = [
+export const HOST_CHECKS: readonly PodSecurityCheck[] = [
   { id: 'hostNamespaces', level: 'baseline', revisions: [{ since: 0, check: hostNamespaces }] },
   { id: 'hostPathVolumes', level: 'baseline', revisions: [{ since: 0, check: hostPathVolumes }] },
   { id: 'hostPorts', level: 'baseline', revisions: [{ since: 0, check: hostPorts }] },
@@ -59,7 +59,7 @@ export const HOST_CHECKS: readonly Check[] = [
   },
 ];
 
-function hostNamespaces({ spec, path }: Pod): Finding | undefined {
+function hostNamespaces({ spec, path }: Pod): PodSecurityFinding | undefined {
   if (spec.hostNetwork !== true && spec.hostPID !== true && spec.hostIPC !== true) {
     return undefined;
   }
@@ -81,7 +81,7 @@ function hasSource(volume: Volume, source: keyof Volume): boolean {
   return volume[source] !== null && volume[source] !== undefined;
 }
 
-function hostPathVolumes(pod: Pod): Finding | undefined {
+function hostPathVolumes(pod: Pod): PodSecurityFinding | undefined {
   const bad = volumesThat((volume) => hasSource(volume, 'hostPath'), pod);
   if (bad.length === 0) {
     return undefined;
@@ -109,7 +109,7 @@ function isSourceless(volume: Readonly<Record<string, unknown>>): boolean {
   return Object.keys(volume).every((key) => key === 'name' || volume[key] === null);
 }
 
-function restrictedVolumes(pod: Pod): Finding | undefined {
+function restrictedVolumes(pod: Pod): PodSecurityFinding | undefined {
   const bad = volumesThat((volume) => !isAllowed(volume), pod);
   if (bad.length === 0) {
     return undefined;
@@ -130,7 +130,7 @@ function restrictedVolumes(pod: Pod): Finding | undefined {
   };
 }
 
-function hostPorts({ containers }: Pod): Finding | undefined {
+function hostPorts({ containers }: Pod): PodSecurityFinding | undefined {
   const bad = containers.filter(({ spec }) => spec.ports?.some(({ hostPort }) => (hostPort ?? 0) !== 0) === true);
   if (bad.length === 0) {
     return undefined;
@@ -151,7 +151,7 @@ function hostPorts({ containers }: Pod): Finding | undefined {
 }
 
 /** The kubelet, in the node's network, would connect to any host of a probe or hook. */
-function hostOfHandlers({ containers }: Pod): Finding | undefined {
+function hostOfHandlers({ containers }: Pod): PodSecurityFinding | undefined {
   const bad = containers.filter(namesHost);
   if (bad.length === 0) {
     return undefined;

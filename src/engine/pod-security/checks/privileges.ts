@@ -1,10 +1,10 @@
-import type { Check, Finding } from './check.ts';
+import type { PodSecurityCheck, PodSecurityFinding } from './check.ts';
 import { unlessUserNamespace, unlessWindows } from './check.ts';
 import type { Container, Pod } from './pod.ts';
 import { containerNames, fieldsOf, namedContainers, quoted, settersOf, sortedSet } from './wording.ts';
 
 /** Checks of a container's rights: privileges, capabilities, users. */
-export const PRIVILEGE_CHECKS: readonly Check[] = [
+export const PRIVILEGE_CHECKS: readonly PodSecurityCheck[] = [
   { id: 'privileged', level: 'baseline', revisions: [{ since: 0, check: privileged }] },
   {
     id: 'allowPrivilegeEscalation',
@@ -59,7 +59,7 @@ const DEFAULT_CAPABILITIES: ReadonlySet<string> = new Set([
   'SYS_CHROOT',
 ]);
 
-function privileged({ containers }: Pod): Finding | undefined {
+function privileged({ containers }: Pod): PodSecurityFinding | undefined {
   const bad = containers.filter(({ security }) => security?.privileged === true);
   if (bad.length === 0) {
     return undefined;
@@ -73,7 +73,7 @@ function privileged({ containers }: Pod): Finding | undefined {
   };
 }
 
-function allowPrivilegeEscalation({ containers }: Pod): Finding | undefined {
+function allowPrivilegeEscalation({ containers }: Pod): PodSecurityFinding | undefined {
   const bad = containers.filter(({ security }) => security?.allowPrivilegeEscalation !== false);
   if (bad.length === 0) {
     return undefined;
@@ -87,7 +87,7 @@ function allowPrivilegeEscalation({ containers }: Pod): Finding | undefined {
   };
 }
 
-function addedCapabilities({ containers }: Pod): Finding | undefined {
+function addedCapabilities({ containers }: Pod): PodSecurityFinding | undefined {
   const bad = containers.filter((container) => adds(container, isDefaultCapability));
   return bad.length === 0
     ? undefined
@@ -99,7 +99,7 @@ function addedCapabilities({ containers }: Pod): Finding | undefined {
       };
 }
 
-function droppedCapabilities({ containers }: Pod): Finding | undefined {
+function droppedCapabilities({ containers }: Pod): PodSecurityFinding | undefined {
   const keeping = containers.filter(keepsAny);
   const adding = containers.filter((container) => adds(container, isBindService));
   if (keeping.length === 0 && adding.length === 0) {
@@ -146,7 +146,7 @@ function addedDetail(bad: readonly Container[], isAllowed: (capability: string) 
   return `${namedContainers(containerNames(bad))} must not include ${quoted(forbidden)} in securityContext.capabilities.add`;
 }
 
-function runAsNonRoot({ holders, containers, security: podSecurity }: Pod): Finding | undefined {
+function runAsNonRoot({ holders, containers, security: podSecurity }: Pod): PodSecurityFinding | undefined {
   const reason = 'runAsNonRoot != true';
   const field = 'securityContext.runAsNonRoot';
   const refusing = holders.filter(({ security }) => security?.runAsNonRoot === false);
@@ -174,7 +174,7 @@ function runAsNonRoot({ holders, containers, security: podSecurity }: Pod): Find
   };
 }
 
-function runAsUser({ holders }: Pod): Finding | undefined {
+function runAsUser({ holders }: Pod): PodSecurityFinding | undefined {
   const bad = holders.filter(({ security }) => security?.runAsUser === 0);
   return bad.length === 0
     ? undefined
@@ -186,7 +186,7 @@ function runAsUser({ holders }: Pod): Finding | undefined {
       };
 }
 
-function windowsHostProcess({ holders }: Pod): Finding | undefined {
+function windowsHostProcess({ holders }: Pod): PodSecurityFinding | undefined {
   const bad = holders.filter(({ security }) => security?.windowsOptions?.hostProcess === true);
   return bad.length === 0
     ? undefined

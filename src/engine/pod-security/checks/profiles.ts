@@ -1,5 +1,5 @@
 import { quote } from '../../../go/index.ts';
-import type { Check, Finding, CheckPod } from './check.ts';
+import type { PodSecurityCheck, PodSecurityFinding, CheckPod } from './check.ts';
 import { unlessUserNamespace, unlessWindows } from './check.ts';
 import type { Holder, Pod, SharedSecurity } from './pod.ts';
 import { containerNames, fieldsOf, namedContainers, plural, quoted, settersOf, sortedSet } from './wording.ts';
@@ -7,7 +7,7 @@ import { containerNames, fieldsOf, namedContainers, plural, quoted, settersOf, s
 const SELINUX_TYPES = ['', 'container_t', 'container_init_t', 'container_kvm_t'];
 
 /** Checks of a container's confinement by the kernel: AppArmor, SELinux, seccomp, masked /proc paths. */
-export const PROFILE_CHECKS: readonly Check[] = [
+export const PROFILE_CHECKS: readonly PodSecurityCheck[] = [
   { id: 'appArmorProfile', level: 'baseline', revisions: [{ since: 0, check: appArmorProfile }] },
   {
     id: 'procMount',
@@ -75,7 +75,7 @@ function unsafeProfiles(
   return { bad, types: sortedSet(bad.map((holder) => typeOf(holder) ?? '')) };
 }
 
-function appArmorProfile({ holders, annotations, metadataPath }: Pod): Finding | undefined {
+function appArmorProfile({ holders, annotations, metadataPath }: Pod): PodSecurityFinding | undefined {
   const { bad, types } = unsafeProfiles(holders, 'appArmorProfile');
   const keys = Object.keys(annotations).filter(
     (key) => key.startsWith(APPARMOR_ANNOTATION) && !isSafeAppArmorAnnotation(annotations[key] ?? ''),
@@ -101,7 +101,7 @@ function isSafeAppArmorAnnotation(value: string): boolean {
   return value === '' || value === 'runtime/default' || value.startsWith('localhost/');
 }
 
-function procMount({ containers }: Pod): Finding | undefined {
+function procMount({ containers }: Pod): PodSecurityFinding | undefined {
   const bad = containers.filter(({ security }) => (security?.procMount ?? 'Default') !== 'Default');
   if (bad.length === 0) {
     return undefined;
@@ -155,7 +155,7 @@ function isSet(value: unknown): boolean {
 }
 
 /** Before 1.19, seccomp profiles were annotations. */
-function seccompAnnotations({ annotations, containers, metadataPath }: Pod): Finding | undefined {
+function seccompAnnotations({ annotations, containers, metadataPath }: Pod): PodSecurityFinding | undefined {
   const isForbidden = (key: string): boolean =>
     Object.hasOwn(annotations, key) && !isSafeSeccompAnnotation(annotations[key] ?? '');
   const bad = containers.filter(({ name }) => isForbidden(`${SECCOMP_CONTAINER_ANNOTATION}${name}`));
@@ -180,7 +180,7 @@ function isSafeSeccompAnnotation(value: string): boolean {
   return value === 'runtime/default' || value === 'docker/default' || value.startsWith('localhost/');
 }
 
-function forbiddenSeccomp({ holders }: Pod): Finding | undefined {
+function forbiddenSeccomp({ holders }: Pod): PodSecurityFinding | undefined {
   const { bad, types } = unsafeProfiles(holders, 'seccompProfile');
   return bad.length === 0
     ? undefined
@@ -192,11 +192,11 @@ function forbiddenSeccomp({ holders }: Pod): Finding | undefined {
       };
 }
 
-function requiredSeccomp(pod: Pod): Finding | undefined {
+function requiredSeccomp(pod: Pod): PodSecurityFinding | undefined {
   return forbiddenSeccomp(pod) ?? missingSeccomp(pod);
 }
 
-function missingSeccomp({ containers, security: podSecurity }: Pod): Finding | undefined {
+function missingSeccomp({ containers, security: podSecurity }: Pod): PodSecurityFinding | undefined {
   const hasProfile = (security: SharedSecurity | undefined): boolean => isSet(security?.seccompProfile);
   if (hasProfile(podSecurity)) {
     return undefined;

@@ -12,7 +12,7 @@ import {
   type KubernetesObject,
   OWN_KINDS,
   POLICY_SERVERS,
-  type PolicyServer,
+  type PolicyServerObject,
   type ResourceType,
 } from '../../../resources/index.ts';
 import { SharedCaches } from '../../../runtime/index.ts';
@@ -148,7 +148,10 @@ export class ObjectsScene implements AsyncDisposable {
     });
   }
 
-  async create(spec: Partial<PolicyServer['spec']> = {}, metadata: KubernetesObject['metadata'] = {}): Promise<void> {
+  async create(
+    spec: Partial<PolicyServerObject['spec']> = {},
+    metadata: KubernetesObject['metadata'] = {},
+  ): Promise<void> {
     const { name = 'default' } = metadata;
     const server = policyServer(spec, name);
     await this.admin.create(POLICY_SERVERS, { ...server, metadata: { ...metadata, name } });

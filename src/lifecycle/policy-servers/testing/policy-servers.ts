@@ -1,9 +1,9 @@
 // PolicyServers for tests.
-import type { PolicyServer } from '../../../resources/index.ts';
+import type { PolicyServerObject } from '../../../resources/index.ts';
 
 export const SETTINGS = { namespace: 'portcullis', image: 'example.com/portcullis:1' } as const;
 
-export function policyServer(spec: Partial<PolicyServer['spec']> = {}, name = 'default'): PolicyServer {
+export function policyServer(spec: Partial<PolicyServerObject['spec']> = {}, name = 'default'): PolicyServerObject {
   return {
     apiVersion: 'policies.kubewarden.io/v1',
     kind: 'PolicyServer',
@@ -20,7 +20,7 @@ allOf:
 `;
 
 /** Every field. */
-export const EVERYTHING: Partial<PolicyServer['spec']> = {
+export const EVERYTHING: Partial<PolicyServerObject['spec']> = {
   replicas: 3,
   minAvailable: '50%',
   annotations: { 'example.com/note': 'a' },

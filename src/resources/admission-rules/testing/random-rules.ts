@@ -1,5 +1,6 @@
+import type { GroupVersionResource } from '../../resource-type.ts';
 import type { MatchRule } from '../match-rule.ts';
-import type { ResourceId, RuleRequest } from '../rule-match.ts';
+import type { RuleRequest } from '../rule-match.ts';
 
 const OPERATIONS = ['CREATE', 'UPDATE', 'DELETE', 'CONNECT'];
 /** The last value of each is in no rule: only stars match it. */
@@ -15,8 +16,8 @@ export interface RandomRules {
   rule(): MatchRule;
   /** At most this many. */
   rules(most: number): readonly MatchRule[];
-  request(): readonly [RuleRequest, ResourceId];
-  everyRequest(): readonly (readonly [RuleRequest, ResourceId])[];
+  request(): readonly [RuleRequest, GroupVersionResource];
+  everyRequest(): readonly (readonly [RuleRequest, GroupVersionResource])[];
 }
 
 export function randomOf(seed: number): RandomRules {

@@ -5,7 +5,7 @@ import type { KubernetesObject, MutableObject } from '../../../resources/index.t
 import { MAX_HISTORY_SIZE } from './change-log.ts';
 import { MemoryJournal } from './journal.ts';
 import type { Journal, JournalEntry } from './journal.ts';
-import { MAX_OBJECT_BYTES, ObjectStore } from './object-store.ts';
+import { MAX_OBJECT_BYTES, CollectionStore } from './collection-store.ts';
 
 const THINGS = 'things.example.com';
 
@@ -13,7 +13,7 @@ function thing(name: string, namespace = 'a', value = ''): MutableObject {
   return { apiVersion: 'example.com/v1', kind: 'Thing', metadata: { name, namespace }, value };
 }
 
-function put(store: ObjectStore, object: MutableObject, expected?: KubernetesObject): KubernetesObject {
+function put(store: CollectionStore, object: MutableObject, expected?: KubernetesObject): KubernetesObject {
   const stored = store.commit([{ type: 'put', collection: THINGS, object, expected }])?.[0];
   assert.ok(stored);
   return stored;
@@ -24,7 +24,7 @@ function names(objects: Iterable<KubernetesObject> | undefined): (string | undef
 }
 
 test('each change has its own version, and stored objects never change', () => {
-  const store = new ObjectStore({ journal: new MemoryJournal() });
+  const store = new CollectionStore({ journal: new MemoryJournal() });
   const first = put(store, thing('x'));
   const second = put(store, thing('x', 'a', 'new'), first);
   assert.deepEqual([first.metadata.resourceVersion, second.metadata.resourceVersion], ['1', '2']);
@@ -33,7 +33,7 @@ test('each change has its own version, and stored objects never change', () => {
 });
 
 test('nothing is written when one object is not the expected one', () => {
-  const store = new ObjectStore({ journal: new MemoryJournal() });
+  const store = new CollectionStore({ journal: new MemoryJournal() });
   const first = put(store, thing('x'));
   put(store, thing('x', 'a', 'new'), first);
   const result = store.commit([
@@ -51,7 +51,7 @@ test('a change that the journal cannot write is not applied, and causes no event
       throw ApiError.internal('full');
     }
   }
-  const store = new ObjectStore({ journal: new FullJournal() });
+  const store = new CollectionStore({ journal: new FullJournal() });
   store.onChange(() => assert.fail('nothing has changed'));
   assert.throws(() => put(store, thing('x')), /full/);
   assert.equal(store.revision, 0);
@@ -65,14 +65,14 @@ test('a change is in the journal before its event', () => {
       told.push(`written ${entries[0]?.revision}`);
     }
   })();
-  const store = new ObjectStore({ journal });
+  const store = new CollectionStore({ journal });
   store.onChange((_, { revision }) => told.push(`told ${revision}`));
   put(store, thing('x'));
   assert.deepEqual(told, ['written 1', 'told 1']);
 });
 
 test('objects are in the order of namespace/name, as etcd has them', () => {
-  const store = new ObjectStore({ journal: new MemoryJournal() });
+  const store = new CollectionStore({ journal: new MemoryJournal() });
   for (const [namespace, name] of [
     ['a', 'y'],
     ['a-b', 'x'],
@@ -88,7 +88,7 @@ test('objects are in the order of namespace/name, as etcd has them', () => {
 });
 
 test('a collection is known as it was, as long as its changes are', () => {
-  const store = new ObjectStore({ journal: new MemoryJournal(), historySize: 4 });
+  const store = new CollectionStore({ journal: new MemoryJournal(), historySize: 4 });
   const x = put(store, thing('x'));
   put(store, thing('y'));
   store.commit([{ type: 'remove', collection: THINGS, expected: x }]);
@@ -106,7 +106,7 @@ test('a collection is known as it was, as long as its changes are', () => {
 });
 
 test('positions in the log go on when old changes are dropped', () => {
-  const store = new ObjectStore({ journal: new MemoryJournal(), historySize: 2 });
+  const store = new CollectionStore({ journal: new MemoryJournal(), historySize: 2 });
   const { log } = store.collection(THINGS);
   const position = log.end;
   for (let count = 0; count < 5; count++) {
@@ -122,7 +122,7 @@ test('positions in the log go on when old changes are dropped', () => {
 });
 
 test('an object that is too large is refused with etcd’s message', () => {
-  const store = new ObjectStore({ journal: new MemoryJournal() });
+  const store = new CollectionStore({ journal: new MemoryJournal() });
   assert.throws(() => put(store, thing('x', 'a', 'é'.repeat(MAX_OBJECT_BYTES / 2))), {
     name: 'ApiError',
     message: 'etcdserver: request is too large',
@@ -132,7 +132,7 @@ test('an object that is too large is refused with etcd’s message', () => {
 });
 
 test('`__proto__` is a field like any other', () => {
-  const store = new ObjectStore({ journal: new MemoryJournal() });
+  const store = new CollectionStore({ journal: new MemoryJournal() });
   const object = JSON.parse('{"apiVersion":"v1","kind":"Thing","metadata":{"name":"__proto__","namespace":"a"}}');
   put(store, object);
   assert.equal(store.get(THINGS, 'a', '__proto__')?.kind, 'Thing');
@@ -140,7 +140,7 @@ test('`__proto__` is a field like any other', () => {
 });
 
 test('large objects are remembered for fewer changes, and the newest always', () => {
-  const store = new ObjectStore({ journal: new MemoryJournal() });
+  const store = new CollectionStore({ journal: new MemoryJournal() });
   const { log } = store.collection(THINGS);
   const value = 'x'.repeat(1024 ** 2);
   for (let count = 0; count < 100; count++) {

@@ -2,7 +2,7 @@
 import { ApiError } from '../../../cluster/index.ts';
 import type { KubernetesObject, MutableObject } from '../../../resources/index.ts';
 import { deepFreeze } from '../../../values/index.ts';
-import type { Change } from './change-log.ts';
+import type { StoredChange } from './change-log.ts';
 import { Collection } from './collection.ts';
 import type { Journal, JournalEntry } from './journal.ts';
 
@@ -30,23 +30,23 @@ export type StoreWrite =
   | { readonly type: 'remove'; readonly collection: string; readonly expected: KubernetesObject };
 
 /** Called after every change. Must not throw, and must not write to the store. */
-export type ChangeListener = (collection: string, change: Change) => void;
+export type StoredChangeListener = (collection: string, change: StoredChange) => void;
 
-export interface ObjectStoreOptions {
+export interface CollectionStoreOptions {
   readonly journal: Journal;
   /** Default: {@link HISTORY_SIZE}. */
   readonly historySize?: number;
 }
 
-export class ObjectStore {
+export class CollectionStore {
   readonly #journal: Journal;
   readonly #historySize: number;
   readonly #collections = new Map<string, Collection>();
-  readonly #listeners = new Set<ChangeListener>();
+  readonly #listeners = new Set<StoredChangeListener>();
   readonly #openedAt: number;
   #revision: number;
 
-  constructor({ journal, historySize = HISTORY_SIZE }: ObjectStoreOptions) {
+  constructor({ journal, historySize = HISTORY_SIZE }: CollectionStoreOptions) {
     this.#journal = journal;
     this.#historySize = historySize;
     const { revision, objects } = journal.load();
@@ -79,7 +79,7 @@ export class ObjectStore {
     return this.#collections.get(collection)?.get(namespace, name);
   }
 
-  onChange(listener: ChangeListener): () => void {
+  onChange(listener: StoredChangeListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -90,7 +90,7 @@ export class ObjectStore {
    */
   commit(writes: readonly StoreWrite[]): readonly KubernetesObject[] | undefined {
     const entries: JournalEntry[] = [];
-    const changes: { readonly collection: Collection; readonly change: Change; readonly size: number }[] = [];
+    const changes: { readonly collection: Collection; readonly change: StoredChange; readonly size: number }[] = [];
     let revision = this.#revision;
     for (const write of writes) {
       const collection = this.collection(write.collection);
