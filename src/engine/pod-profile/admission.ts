@@ -2,10 +2,10 @@ import { textOf } from '../../values/index.ts';
 import type { ShapeFault } from '../values/json-shape.ts';
 import { isJsonObject } from '../values/json-text.ts';
 import type { JsonObject } from '../values/json-text.ts';
-import { isChecked, isPod, podResourceOf } from '../pod-security/index.ts';
+import { isChecked, isPod, podResourceOf } from '../pods/pod-resource.ts';
 import { violationsOf } from './check-pod.ts';
 import { withDefaults, withEphemeralDefaults } from './defaults.ts';
-import { ProfilePod, readProfilePod } from './pod.ts';
+import { Pod, readPod } from '../pods/pod.ts';
 import type { PodProfileSettings } from './settings.ts';
 import { violationsMessage, violationText } from './violations.ts';
 import type { ProfileViolation } from './violations.ts';
@@ -47,27 +47,22 @@ export function applyPodProfile(request: unknown, settings: PodProfileSettings):
   if (operation !== 'CREATE' && operation !== 'UPDATE') {
     return refused('expected the operation CREATE, UPDATE, DELETE or CONNECT, got another');
   }
-  const pod = readProfilePod(request.object);
-  return pod instanceof ProfilePod ? verdictOn(request, pod, settings) : denied([malformed(pod)]);
+  const pod = readPod(request.object);
+  return pod instanceof Pod ? verdictOn(request, pod, settings) : denied([malformed(pod)]);
 }
 
-function verdictOn(request: JsonObject, pod: ProfilePod, settings: PodProfileSettings): PodProfileVerdict {
+function verdictOn(request: JsonObject, pod: Pod, settings: PodProfileSettings): PodProfileVerdict {
   const isCreated = request.operation === 'CREATE';
-  const oldPod = isCreated ? undefined : readProfilePod(request.oldObject);
-  const known = oldPod instanceof ProfilePod ? oldPod : undefined;
+  const oldPod = isCreated ? undefined : readPod(request.oldObject);
+  const known = oldPod instanceof Pod ? oldPod : undefined;
   const mutated = isCreated ? withDefaults(pod, settings) : updated(request, pod, known, settings);
   const isMutated = mutated !== pod.object;
-  const violations = newViolations(isMutated ? readProfilePod(mutated) : pod, known, settings);
+  const violations = newViolations(isMutated ? readPod(mutated) : pod, known, settings);
   return violations.length > 0 ? denied(violations) : { ...ACCEPTED, ...(isMutated ? { mutatedObject: mutated } : {}) };
 }
 
 /** Of a pod that exists, only additional ephemeral containers can get defaults. */
-function updated(
-  request: JsonObject,
-  pod: ProfilePod,
-  known: ProfilePod | undefined,
-  settings: PodProfileSettings,
-): JsonObject {
+function updated(request: JsonObject, pod: Pod, known: Pod | undefined, settings: PodProfileSettings): JsonObject {
   if (textOf(request.subResource) !== EPHEMERAL_CONTAINERS) {
     return pod.object;
   }
@@ -77,11 +72,11 @@ function updated(
 
 /** The violations that the pod did not have before, so that pods from before the policy can be updated, and end. */
 function newViolations(
-  pod: ProfilePod | ShapeFault,
-  known: ProfilePod | undefined,
+  pod: Pod | ShapeFault,
+  known: Pod | undefined,
   settings: PodProfileSettings,
 ): readonly ProfileViolation[] {
-  if (!(pod instanceof ProfilePod)) {
+  if (!(pod instanceof Pod)) {
     return [malformed(pod)];
   }
   const before = new Set(known === undefined ? [] : violationsOf(known, settings).map(violationText));

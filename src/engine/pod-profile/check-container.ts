@@ -3,7 +3,7 @@ import { APPARMOR_ANNOTATION, SECCOMP_CONTAINER_ANNOTATION } from '../pod-securi
 import { checkShared } from './check-shared.ts';
 import { goesUp } from './host-path.ts';
 import { isWithin, rangesText } from './number-range.ts';
-import type { ProfileContainer, ProfilePod } from './pod.ts';
+import type { Container, Pod } from '../pods/pod.ts';
 import { profileOfAnnotation, profileProblem } from './profile-rule.ts';
 import type { PodProfileSettings } from './settings.ts';
 import type { Violations } from './violations.ts';
@@ -18,8 +18,8 @@ export interface MountRules {
 
 /** Checks what only containers have, and what they set of what the pod can set for them. */
 export function checkContainer(
-  pod: ProfilePod,
-  container: ProfileContainer,
+  pod: Pod,
+  container: Container,
   mounts: MountRules,
   settings: PodProfileSettings,
   violations: Violations,
@@ -35,12 +35,7 @@ export function checkContainer(
   checkMounts(pod, container, mounts, violations);
 }
 
-function checkLinux(
-  { security }: ProfileContainer,
-  path: string,
-  settings: PodProfileSettings,
-  violations: Violations,
-): void {
+function checkLinux({ security }: Container, path: string, settings: PodProfileSettings, violations: Violations): void {
   if (!settings.privileged && security.privileged === true) {
     violations.add(`${path}.privileged`, 'expected false, got true');
   }
@@ -61,7 +56,7 @@ function checkLinux(
 }
 
 function checkCapabilities(
-  capabilities: ProfileContainer['security']['capabilities'],
+  capabilities: Container['security']['capabilities'],
   path: string,
   { capabilities: { allowed, dropped } }: PodProfileSettings,
   violations: Violations,
@@ -79,8 +74,8 @@ function checkCapabilities(
 
 /** Annotations count beside fields: API servers before 1.27 copy those of seccomp to fields, all copy those of AppArmor. */
 function checkAnnotations(
-  pod: ProfilePod,
-  { name }: ProfileContainer,
+  pod: Pod,
+  { name }: Container,
   { seccomp, appArmor }: PodProfileSettings,
   violations: Violations,
 ): void {
@@ -95,7 +90,7 @@ function checkAnnotations(
   }
 }
 
-function checkPorts({ spec, path }: ProfileContainer, { hostPorts }: PodProfileSettings, violations: Violations): void {
+function checkPorts({ spec, path }: Container, { hostPorts }: PodProfileSettings, violations: Violations): void {
   for (const [index, { hostPort }] of (spec.ports ?? []).entries()) {
     const port = hostPort ?? 0;
     if (port !== 0 && !isWithin(hostPorts, port)) {
@@ -105,12 +100,7 @@ function checkPorts({ spec, path }: ProfileContainer, { hostPorts }: PodProfileS
   }
 }
 
-function checkMounts(
-  pod: ProfilePod,
-  { spec, path }: ProfileContainer,
-  mounts: MountRules,
-  violations: Violations,
-): void {
+function checkMounts(pod: Pod, { spec, path }: Container, mounts: MountRules, violations: Violations): void {
   for (const [index, mount] of (spec.volumeMounts ?? []).entries()) {
     const name = mount.name ?? '';
     const at = `${path}.volumeMounts[${index}]`;

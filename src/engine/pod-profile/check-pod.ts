@@ -4,7 +4,7 @@ import { checkContainer } from './check-container.ts';
 import { checkShared } from './check-shared.ts';
 import { checkVolumes } from './check-volumes.ts';
 import { idProblem } from './id-rule.ts';
-import type { ProfilePod } from './pod.ts';
+import type { Pod } from '../pods/pod.ts';
 import { profileOfAnnotation, profileProblem } from './profile-rule.ts';
 import type { PodProfileSettings } from './settings.ts';
 import { sysctlProblem } from './sysctl-rule.ts';
@@ -14,7 +14,7 @@ import type { ProfileViolation } from './violations.ts';
 const PATH = 'spec.securityContext';
 
 /** All violations: of the pod, its volumes, then its containers in the order of their lists. */
-export function violationsOf(pod: ProfilePod, settings: PodProfileSettings): readonly ProfileViolation[] {
+export function violationsOf(pod: Pod, settings: PodProfileSettings): readonly ProfileViolation[] {
   const violations = new Violations();
   checkHostNamespaces(pod, settings, violations);
   checkRuntimeClass(pod, settings, violations);
@@ -31,7 +31,7 @@ export function violationsOf(pod: ProfilePod, settings: PodProfileSettings): rea
   return violations.all;
 }
 
-function checkHostNamespaces({ spec }: ProfilePod, settings: PodProfileSettings, violations: Violations): void {
+function checkHostNamespaces({ spec }: Pod, settings: PodProfileSettings, violations: Violations): void {
   for (const field of ['hostNetwork', 'hostPID', 'hostIPC'] as const) {
     if (!settings[field] && spec[field] === true) {
       violations.add(`spec.${field}`, 'expected false, got true');
@@ -40,7 +40,7 @@ function checkHostNamespaces({ spec }: ProfilePod, settings: PodProfileSettings,
 }
 
 function checkRuntimeClass(
-  { spec }: ProfilePod,
+  { spec }: Pod,
   { runtimeClasses: { allowed } }: PodProfileSettings,
   violations: Violations,
 ): void {
@@ -50,7 +50,7 @@ function checkRuntimeClass(
   }
 }
 
-function checkGroups({ security }: ProfilePod, settings: PodProfileSettings, violations: Violations): void {
+function checkGroups({ security }: Pod, settings: PodProfileSettings, violations: Violations): void {
   violations.add(`${PATH}.fsGroup`, idProblem(settings.fsGroup, security.fsGroup ?? undefined));
   const groups = security.supplementalGroups ?? [];
   if (groups.length === 0) {
@@ -61,13 +61,13 @@ function checkGroups({ security }: ProfilePod, settings: PodProfileSettings, vio
   }
 }
 
-function checkSysctls({ security }: ProfilePod, { sysctls }: PodProfileSettings, violations: Violations): void {
+function checkSysctls({ security }: Pod, { sysctls }: PodProfileSettings, violations: Violations): void {
   for (const [index, { name }] of (security.sysctls ?? []).entries()) {
     violations.add(`${PATH}.sysctls[${index}].name`, sysctlProblem(sysctls, name ?? ''));
   }
 }
 
-function checkAnnotation(pod: ProfilePod, { seccomp }: PodProfileSettings, violations: Violations): void {
+function checkAnnotation(pod: Pod, { seccomp }: PodProfileSettings, violations: Violations): void {
   const profile = profileOfAnnotation(pod.annotation(SECCOMP_POD_ANNOTATION));
   if (profile !== undefined) {
     violations.add(`metadata.annotations[${SECCOMP_POD_ANNOTATION}]`, profileProblem(seccomp, profile));

@@ -1,7 +1,7 @@
 import { describeValue } from '../values/field-reader.ts';
-import { isSet } from './is-set.ts';
+import { isSet } from '../values/is-set.ts';
 import { idProblem } from './id-rule.ts';
-import type { ProfilePod, ProfileSharedSecurity } from './pod.ts';
+import type { Pod, SharedSecurity } from '../pods/pod.ts';
 import { profileOfField, profileProblem } from './profile-rule.ts';
 import { selinuxProblem } from './selinux-rule.ts';
 import type { PodProfileSettings } from './settings.ts';
@@ -9,11 +9,11 @@ import type { Violations } from './violations.ts';
 
 /** A security context of a pod, or of a container. */
 export interface SecurityHolder {
-  readonly security: ProfileSharedSecurity;
+  readonly security: SharedSecurity;
   /** Path of the security context. */
   readonly path: string;
   /** That of the pod, for a container. */
-  readonly inherits?: ProfileSharedSecurity;
+  readonly inherits?: SharedSecurity;
   /** The AppArmor profile of the container's annotation. */
   readonly annotated?: string | undefined;
 }
@@ -24,7 +24,7 @@ export interface SecurityHolder {
  */
 export function checkShared(
   holder: SecurityHolder,
-  { isWindows }: ProfilePod,
+  { isWindows }: Pod,
   settings: PodProfileSettings,
   violations: Violations,
 ): void {
@@ -42,7 +42,7 @@ export function checkShared(
 }
 
 /** Whether the field is to be checked here, with the value that is set or with none. */
-function isOwn({ security, inherits }: SecurityHolder, field: keyof ProfileSharedSecurity): boolean {
+function isOwn({ security, inherits }: SecurityHolder, field: keyof SharedSecurity): boolean {
   return isSet(security[field]) || (inherits !== undefined && !isSet(inherits[field]));
 }
 

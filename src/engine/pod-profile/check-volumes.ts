@@ -3,13 +3,13 @@ import { isJsonObject } from '../values/json-text.ts';
 import type { JsonObject } from '../values/json-text.ts';
 import type { MountRules } from './check-container.ts';
 import { goesUp, hostPathAccess } from './host-path.ts';
-import { isSet } from './is-set.ts';
-import type { ProfilePod, ProfileVolume } from './pod.ts';
+import { isSet } from '../values/is-set.ts';
+import type { Pod, Volume } from '../pods/pod.ts';
 import type { Violations } from './violations.ts';
 import type { VolumeRule } from './volume-rule.ts';
 
 /** Checks the volumes of a pod. Returns the rules for their mounts. */
-export function checkVolumes(pod: ProfilePod, rule: VolumeRule, violations: Violations): MountRules {
+export function checkVolumes(pod: Pod, rule: VolumeRule, violations: Violations): MountRules {
   const readOnly = new Set<string>();
   const hostPath = new Set<string>();
   for (const [index, volume] of (pod.spec.volumes ?? []).entries()) {
@@ -29,18 +29,12 @@ export function checkVolumes(pod: ProfilePod, rule: VolumeRule, violations: Viol
 }
 
 /** The sources of a volume: a valid one has one. API servers read a volume without a source as emptyDir. */
-function typesOf(volume: ProfileVolume): readonly string[] {
+function typesOf(volume: Volume): readonly string[] {
   const types = Object.entries(volume).flatMap(([key, value]) => (key !== 'name' && isSet(value) ? [key] : []));
   return types.length === 0 ? ['emptyDir'] : types;
 }
 
-function checkType(
-  volume: ProfileVolume,
-  type: string,
-  path: string,
-  { types }: VolumeRule,
-  violations: Violations,
-): void {
+function checkType(volume: Volume, type: string, path: string, { types }: VolumeRule, violations: Violations): void {
   // PodSecurityPolicy allows the token of the service account, which every pod gets, wherever it allows Secrets.
   const isToken = type === 'projected' && types?.has('secret') === true && isServiceAccountToken(volume);
   if (types !== undefined && !types.has(type) && !isToken) {
@@ -50,7 +44,7 @@ function checkType(
 }
 
 /** Whether every source of the projected volume is one of those that API servers add for the service account. */
-function isServiceAccountToken({ projected }: ProfileVolume): boolean {
+function isServiceAccountToken({ projected }: Volume): boolean {
   return (projected?.sources ?? []).every((source) => {
     const [[kind, value] = ['', undefined], ...others] = Object.entries(source);
     return others.length === 0 && isJsonObject(value) && isTokenSource(kind, value);
@@ -99,7 +93,7 @@ function checkHostPath(
   return access === 'read';
 }
 
-function checkDrivers(volume: ProfileVolume, path: string, rule: VolumeRule, violations: Violations): void {
+function checkDrivers(volume: Volume, path: string, rule: VolumeRule, violations: Violations): void {
   for (const [type, allowed] of [
     ['flexVolume', rule.flexDrivers],
     ['csi', rule.csiDrivers],

@@ -3,22 +3,20 @@ import { isJsonObject } from '../values/json-text.ts';
 import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { APPARMOR_ANNOTATION } from '../pod-security/index.ts';
 import { defaultId } from './id-rule.ts';
-import { isSet } from './is-set.ts';
-import { CONTAINER_LISTS } from './pod.ts';
-import type { ProfileContainerSecurity, ProfilePod, ProfileSharedSecurity } from './pod.ts';
+import { isSet } from '../values/is-set.ts';
+import { CONTAINER_LISTS, type ContainerList } from '../pods/pod.ts';
+import type { ContainerSecurity, Pod, SharedSecurity } from '../pods/pod.ts';
 import { fieldOfProfile, profileOfAnnotation } from './profile-rule.ts';
 import type { PodProfileSettings } from './settings.ts';
 
-type ContainerList = (typeof CONTAINER_LISTS)[number];
-
 /** A new pod with the defaults that it lacks; the same object when it lacks none. */
-export function withDefaults(pod: ProfilePod, settings: PodProfileSettings): JsonObject {
+export function withDefaults(pod: Pod, settings: PodProfileSettings): JsonObject {
   const { defaultClass } = settings.runtimeClasses;
   const spec = withMembers(objectIn(pod.object, 'spec'), {
     runtimeClassName: isSet(pod.spec.runtimeClassName) ? undefined : defaultClass,
   });
   const withPod = withSecurity(spec, podDefaults(pod, settings));
-  const defaultsOf = (security: ProfileContainerSecurity): JsonObject => containerDefaults(security, settings);
+  const defaultsOf = (security: ContainerSecurity): JsonObject => containerDefaults(security, settings);
   const lists = pod.isWindows ? [] : CONTAINER_LISTS;
   return withSpec(
     pod.object,
@@ -30,12 +28,8 @@ export function withDefaults(pod: ProfilePod, settings: PodProfileSettings): Jso
  * A pod with the defaults of its new ephemeral containers, those whose name is not `known`. The rest of a
  * pod cannot be changed, so what other containers inherit is set here as well.
  */
-export function withEphemeralDefaults(
-  pod: ProfilePod,
-  known: ReadonlySet<string>,
-  settings: PodProfileSettings,
-): JsonObject {
-  const defaultsOf = (security: ProfileContainerSecurity, name: string): JsonObject => {
+export function withEphemeralDefaults(pod: Pod, known: ReadonlySet<string>, settings: PodProfileSettings): JsonObject {
+  const defaultsOf = (security: ContainerSecurity, name: string): JsonObject => {
     if (known.has(name)) {
       return {};
     }
@@ -50,7 +44,7 @@ export function withEphemeralDefaults(
   return withSpec(pod.object, withContainers(objectIn(pod.object, 'spec'), 'ephemeralContainers', pod, defaultsOf));
 }
 
-function podDefaults({ security, isWindows }: ProfilePod, settings: PodProfileSettings): JsonObject {
+function podDefaults({ security, isWindows }: Pod, settings: PodProfileSettings): JsonObject {
   const group = (security.supplementalGroups ?? []).length > 0 ? undefined : defaultId(settings.supplementalGroups);
   const groups: Members = {
     fsGroup: isSet(security.fsGroup) ? undefined : defaultId(settings.fsGroup),
@@ -61,15 +55,15 @@ function podDefaults({ security, isWindows }: ProfilePod, settings: PodProfileSe
 
 /** Defaults of what containers inherit, unless `inherits` has them. */
 function sharedDefaults(
-  security: ProfileSharedSecurity,
-  inherits: ProfileSharedSecurity,
+  security: SharedSecurity,
+  inherits: SharedSecurity,
   isWindows: boolean,
   { runAsUser, runAsGroup, seLinux, seccomp, appArmor }: PodProfileSettings,
 ): JsonObject {
-  const has = (field: keyof ProfileSharedSecurity): boolean => isSet(security[field] ?? inherits[field]);
+  const has = (field: keyof SharedSecurity): boolean => isSet(security[field] ?? inherits[field]);
   const needsNonRoot = runAsUser.rule === 'MustRunAsNonRoot' && !has('runAsNonRoot');
   const nonRoot: Members = { runAsNonRoot: needsNonRoot && (isWindows || !has('runAsUser')) ? true : undefined };
-  const ifMissing = (field: keyof ProfileSharedSecurity, value: JsonValue | undefined): Members => ({
+  const ifMissing = (field: keyof SharedSecurity, value: JsonValue | undefined): Members => ({
     [field]: has(field) ? undefined : value,
   });
   const profile = (name: string | undefined): JsonObject | undefined =>
@@ -87,7 +81,7 @@ function sharedDefaults(
 }
 
 function containerDefaults(
-  { allowPrivilegeEscalation, capabilities, privileged, readOnlyRootFilesystem }: ProfileContainerSecurity,
+  { allowPrivilegeEscalation, capabilities, privileged, readOnlyRootFilesystem }: ContainerSecurity,
   settings: PodProfileSettings,
 ): JsonObject {
   // API servers refuse a privileged container with allowPrivilegeEscalation: false.
@@ -100,7 +94,7 @@ function containerDefaults(
 }
 
 function capabilityDefaults(
-  capabilities: ProfileContainerSecurity['capabilities'],
+  capabilities: ContainerSecurity['capabilities'],
   { capabilities: { added, dropped } }: PodProfileSettings,
 ): JsonObject | undefined {
   const [add, drop] = [new Set(capabilities?.add), new Set(capabilities?.drop)];
@@ -118,8 +112,8 @@ function capabilityDefaults(
 function withContainers(
   spec: JsonObject,
   list: ContainerList,
-  pod: ProfilePod,
-  defaultsOf: (security: ProfileContainerSecurity, name: string) => JsonObject,
+  pod: Pod,
+  defaultsOf: (security: ContainerSecurity, name: string) => JsonObject,
 ): JsonObject {
   const containers = spec[list];
   if (!Array.isArray(containers)) {

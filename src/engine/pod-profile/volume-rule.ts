@@ -1,7 +1,7 @@
 import { unknownKeyHint } from '../../values/index.ts';
 import { describeValue } from '../values/field-reader.ts';
 import type { FieldReader } from '../values/field-reader.ts';
-import { ALLOWED_VOLUMES, RESTRICTED_VOLUMES } from '../pod-security/index.ts';
+import { ALLOWED_VOLUMES, RESTRICTED_VOLUMES } from '../pods/pod.ts';
 import { readHostPaths } from './host-path.ts';
 import type { AllowedHostPath } from './host-path.ts';
 import { readMappings, readTexts } from './read-list.ts';

@@ -5,13 +5,13 @@ import { isSameLevel, levelText, PRIVILEGED } from './level.ts';
 import type { LevelVersion } from './level.ts';
 import { policyOf } from './namespace-labels.ts';
 import type { NamespacePolicy } from './namespace-labels.ts';
-import { Pod, readPod } from './checks/pod.ts';
+import { Pod, readPod } from '../pods/pod.ts';
 import type { PodSecuritySettings } from './settings.ts';
 import type { ShapeFault } from '../values/json-shape.ts';
 import { describeViolations, violationsOf } from './standards.ts';
 import type { StandardsViolation } from './standards.ts';
-import { isChecked, isPod, pathPrefix, podResourceOf, templateIn } from './workload.ts';
-import type { PodResource } from './workload.ts';
+import { isChecked, isPod, pathPrefix, podResourceOf, templateIn } from '../pods/pod-resource.ts';
+import type { PodResource } from '../pods/pod-resource.ts';
 import { textOf } from '../../values/index.ts';
 
 /** Verdict on one request, with the violations behind it. */
@@ -89,7 +89,7 @@ function checkRequest(
   }
   const pod = readPod(template, pathPrefix(resource));
   if (pod instanceof Pod) {
-    if (isPod(resource) && request.operation === 'UPDATE' && !isSignificant(pod, readPod(request.oldObject, ''))) {
+    if (isPod(resource) && request.operation === 'UPDATE' && !isSignificant(pod, readPod(request.oldObject))) {
       return accepted();
     }
     if (settings.exemptions.runtimeClasses.has(pod.spec.runtimeClassName ?? '')) {

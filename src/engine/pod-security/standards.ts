@@ -4,7 +4,7 @@ import { PRIVILEGE_CHECKS } from './checks/privileges.ts';
 import { PROFILE_CHECKS } from './checks/profiles.ts';
 import { minorOf } from './level.ts';
 import type { Level, LevelVersion, StandardsVersion } from './level.ts';
-import { Pod, readPod } from './checks/pod.ts';
+import { Pod, readPod } from '../pods/pod.ts';
 import type { ShapeFault } from '../values/json-shape.ts';
 
 /** A violation of a level. */
@@ -64,7 +64,7 @@ export function evaluatePodSecurity(
   podMetadata: unknown,
   podSpec: unknown,
 ): readonly StandardsViolation[] {
-  return violationsOf({ level, version }, readPod({ metadata: podMetadata, spec: podSpec }, ''));
+  return violationsOf({ level, version }, readPod({ metadata: podMetadata, spec: podSpec }));
 }
 
 const NO_VIOLATIONS: readonly StandardsViolation[] = Object.freeze([]);

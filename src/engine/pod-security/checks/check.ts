@@ -1,4 +1,4 @@
-import type { Pod } from './pod.ts';
+import type { Pod } from '../../pods/pod.ts';
 
 /** A violation that a check found in a pod, with the texts of Kubernetes' admission plugin. */
 export interface PodSecurityFinding {
@@ -34,7 +34,7 @@ export interface PodSecurityCheck {
 
 /** Since 1.25, checks of Linux features do not apply to Windows pods. */
 export function unlessWindows(check: CheckPod): CheckPod {
-  return (pod) => (pod.spec.os?.name === 'windows' ? undefined : check(pod));
+  return (pod) => (pod.isWindows ? undefined : check(pod));
 }
 
 /** Since 1.35, some checks do not apply to pods with their own user namespace. */

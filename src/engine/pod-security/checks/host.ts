@@ -1,6 +1,6 @@
 import type { PodSecurityCheck, PodSecurityFinding, CheckPod } from './check.ts';
-import { ALLOWED_VOLUMES, RESTRICTED_VOLUMES } from './pod.ts';
-import type { Container, Handler, Pod, Volume } from './pod.ts';
+import { ALLOWED_VOLUMES, RESTRICTED_VOLUMES } from '../../pods/pod.ts';
+import type { Container, Handler, Pod, Volume } from '../../pods/pod.ts';
 import { containerNames, namedContainers, plural, quoted, sortedSet } from './wording.ts';
 
 /** Namespaced sysctls that isolate pods from each other, by the version since which they are safe. */
@@ -203,7 +203,7 @@ function hostsOf(container: Container): readonly { readonly host: string; readon
 function sysctlsSafeIn(version: number): CheckPod {
   const safe = new Set(SAFE_SYSCTLS.filter(([since]) => since <= version).flatMap(([, names]) => names));
   return ({ security, path }) => {
-    const bad = (security?.sysctls ?? []).flatMap(({ name }, index) =>
+    const bad = (security.sysctls ?? []).flatMap(({ name }, index) =>
       safe.has(name ?? '') ? [] : [{ name: name ?? '', index }],
     );
     return bad.length === 0

@@ -1,6 +1,6 @@
 import type { PodSecurityCheck, PodSecurityFinding } from './check.ts';
 import { unlessUserNamespace, unlessWindows } from './check.ts';
-import type { Container, Pod } from './pod.ts';
+import type { Container, Pod } from '../../pods/pod.ts';
 import { containerNames, fieldsOf, namedContainers, quoted, settersOf, sortedSet } from './wording.ts';
 
 /** Checks of a container's rights: privileges, capabilities, users. */
@@ -60,7 +60,7 @@ const DEFAULT_CAPABILITIES: ReadonlySet<string> = new Set([
 ]);
 
 function privileged({ containers }: Pod): PodSecurityFinding | undefined {
-  const bad = containers.filter(({ security }) => security?.privileged === true);
+  const bad = containers.filter(({ security }) => security.privileged === true);
   if (bad.length === 0) {
     return undefined;
   }
@@ -74,7 +74,7 @@ function privileged({ containers }: Pod): PodSecurityFinding | undefined {
 }
 
 function allowPrivilegeEscalation({ containers }: Pod): PodSecurityFinding | undefined {
-  const bad = containers.filter(({ security }) => security?.allowPrivilegeEscalation !== false);
+  const bad = containers.filter(({ security }) => security.allowPrivilegeEscalation !== false);
   if (bad.length === 0) {
     return undefined;
   }
@@ -125,7 +125,7 @@ function droppedCapabilities({ containers }: Pod): PodSecurityFinding | undefine
 
 /** Whether a container keeps default capabilities of its runtime. */
 function keepsAny({ security }: Container): boolean {
-  return security?.capabilities?.drop?.includes('ALL') !== true;
+  return security.capabilities?.drop?.includes('ALL') !== true;
 }
 
 function isDefaultCapability(capability: string): boolean {
@@ -137,11 +137,11 @@ function isBindService(capability: string): boolean {
 }
 
 function adds({ security }: Container, isAllowed: (capability: string) => boolean): boolean {
-  return security?.capabilities?.add?.every(isAllowed) === false;
+  return security.capabilities?.add?.every(isAllowed) === false;
 }
 
 function addedDetail(bad: readonly Container[], isAllowed: (capability: string) => boolean): string {
-  const added = bad.flatMap(({ security }) => security?.capabilities?.add ?? []);
+  const added = bad.flatMap(({ security }) => security.capabilities?.add ?? []);
   const forbidden = sortedSet(added.filter((capability) => !isAllowed(capability)));
   return `${namedContainers(containerNames(bad))} must not include ${quoted(forbidden)} in securityContext.capabilities.add`;
 }
@@ -149,7 +149,7 @@ function addedDetail(bad: readonly Container[], isAllowed: (capability: string) 
 function runAsNonRoot({ holders, containers, security: podSecurity }: Pod): PodSecurityFinding | undefined {
   const reason = 'runAsNonRoot != true';
   const field = 'securityContext.runAsNonRoot';
-  const refusing = holders.filter(({ security }) => security?.runAsNonRoot === false);
+  const refusing = holders.filter(({ security }) => security.runAsNonRoot === false);
   if (refusing.length > 0) {
     return {
       reason,
@@ -158,10 +158,10 @@ function runAsNonRoot({ holders, containers, security: podSecurity }: Pod): PodS
       fields: fieldsOf(refusing, field),
     };
   }
-  if (podSecurity?.runAsNonRoot === true) {
+  if (podSecurity.runAsNonRoot === true) {
     return undefined;
   }
-  const silent = containers.filter(({ security }) => security?.runAsNonRoot !== true);
+  const silent = containers.filter(({ security }) => security.runAsNonRoot !== true);
   if (silent.length === 0) {
     return undefined;
   }
@@ -175,7 +175,7 @@ function runAsNonRoot({ holders, containers, security: podSecurity }: Pod): PodS
 }
 
 function runAsUser({ holders }: Pod): PodSecurityFinding | undefined {
-  const bad = holders.filter(({ security }) => security?.runAsUser === 0);
+  const bad = holders.filter(({ security }) => security.runAsUser === 0);
   return bad.length === 0
     ? undefined
     : {
@@ -187,7 +187,7 @@ function runAsUser({ holders }: Pod): PodSecurityFinding | undefined {
 }
 
 function windowsHostProcess({ holders }: Pod): PodSecurityFinding | undefined {
-  const bad = holders.filter(({ security }) => security?.windowsOptions?.hostProcess === true);
+  const bad = holders.filter(({ security }) => security.windowsOptions?.hostProcess === true);
   return bad.length === 0
     ? undefined
     : {

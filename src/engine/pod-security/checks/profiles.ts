@@ -1,7 +1,8 @@
 import { quote } from '../../../go/index.ts';
+import { isSet } from '../../values/is-set.ts';
 import type { PodSecurityCheck, PodSecurityFinding, CheckPod } from './check.ts';
 import { unlessUserNamespace, unlessWindows } from './check.ts';
-import type { Holder, Pod, SharedSecurity } from './pod.ts';
+import type { Holder, Pod, SharedSecurity } from '../../pods/pod.ts';
 import { containerNames, fieldsOf, namedContainers, plural, quoted, settersOf, sortedSet } from './wording.ts';
 
 const SELINUX_TYPES = ['', 'container_t', 'container_init_t', 'container_kvm_t'];
@@ -65,7 +66,7 @@ function unsafeProfiles(
   profile: 'appArmorProfile' | 'seccompProfile',
 ): { readonly bad: readonly Holder[]; readonly types: readonly string[] } {
   const typeOf = ({ security }: Holder): string | undefined => {
-    const found = security?.[profile];
+    const found = security[profile];
     return found === null || found === undefined ? undefined : (found.type ?? '');
   };
   const bad = holders.filter((holder) => {
@@ -102,12 +103,12 @@ function isSafeAppArmorAnnotation(value: string): boolean {
 }
 
 function procMount({ containers }: Pod): PodSecurityFinding | undefined {
-  const bad = containers.filter(({ security }) => (security?.procMount ?? 'Default') !== 'Default');
+  const bad = containers.filter(({ security }) => (security.procMount ?? 'Default') !== 'Default');
   if (bad.length === 0) {
     return undefined;
   }
   const names = containerNames(bad);
-  const types = sortedSet(bad.map(({ security }) => security?.procMount ?? ''));
+  const types = sortedSet(bad.map(({ security }) => security.procMount ?? ''));
   return {
     reason: 'procMount',
     detail: `${namedContainers(names)} must not set securityContext.procMount to ${quoted(types)}`,
@@ -120,19 +121,19 @@ function seLinuxOptions(allowed: readonly string[]): CheckPod {
   const allowedTypes = new Set(allowed);
   /** Forbidden options of a holder, by name. */
   const forbidden = ({ security }: Holder): ('type' | 'user' | 'role')[] => {
-    const options = security?.seLinuxOptions;
+    const options = security.seLinuxOptions;
     return [
       ...(allowedTypes.has(options?.type ?? '') ? [] : (['type'] as const)),
       ...(['user', 'role'] as const).filter((option) => (options?.[option] ?? '') !== ''),
     ];
   };
   return ({ holders }) => {
-    const bad = holders.filter((holder) => isSet(holder.security?.seLinuxOptions) && forbidden(holder).length > 0);
+    const bad = holders.filter((holder) => isSet(holder.security.seLinuxOptions) && forbidden(holder).length > 0);
     if (bad.length === 0) {
       return undefined;
     }
     const types = sortedSet(
-      bad.map(({ security }) => security?.seLinuxOptions?.type ?? '').filter((type) => !allowedTypes.has(type)),
+      bad.map(({ security }) => security.seLinuxOptions?.type ?? '').filter((type) => !allowedTypes.has(type)),
     );
     const isGiven = (option: 'user' | 'role'): boolean => bad.some((holder) => forbidden(holder).includes(option));
     const problems = [
@@ -148,10 +149,6 @@ function seLinuxOptions(allowed: readonly string[]): CheckPod {
       ),
     };
   };
-}
-
-function isSet(value: unknown): boolean {
-  return value !== null && value !== undefined;
 }
 
 /** Before 1.19, seccomp profiles were annotations. */
@@ -197,7 +194,7 @@ function requiredSeccomp(pod: Pod): PodSecurityFinding | undefined {
 }
 
 function missingSeccomp({ containers, security: podSecurity }: Pod): PodSecurityFinding | undefined {
-  const hasProfile = (security: SharedSecurity | undefined): boolean => isSet(security?.seccompProfile);
+  const hasProfile = (security: SharedSecurity): boolean => isSet(security.seccompProfile);
   if (hasProfile(podSecurity)) {
     return undefined;
   }

@@ -1,5 +1,5 @@
 import { compareStrings } from '../../../go/index.ts';
-import type { Holder } from './pod.ts';
+import type { Holder } from '../../pods/pod.ts';
 
 /** `"a", "b"`. Not escaped, as in Kubernetes. */
 export function quoted(items: readonly string[]): string {
