@@ -12,10 +12,11 @@ import {
   type RevisionSummary,
   STALLED,
 } from '../resources/index.ts';
+import { admissionPolicySteps } from './admission-policy-steps.ts';
 import { commandNameOf } from './command-name.ts';
 import type { Asked, Explanation, RootCause } from './explanation.ts';
 import type { Read } from './read.ts';
-import { type PolicyCommand, reasonAnswer, toDoAbout } from './reason-answers.ts';
+import { reasonAnswer } from './reason-answers.ts';
 
 export interface AdmissionPolicyFacts {
   readonly policy: AdmissionPolicyObject;
@@ -51,7 +52,7 @@ export function explainAdmissionPolicy(facts: AdmissionPolicyFacts, asked: Asked
     ...(causes.length === 0 ? {} : { rootCauses: causes }),
     ...(evidence.length === 0 ? {} : { evidence }),
     ...(unread.length === 0 ? {} : { unread }),
-    toDo: stepsOf(facts, causes, object, asked),
+    toDo: stepsOf(facts, causes, asked),
   };
 }
 
@@ -70,7 +71,7 @@ function isBehind(observed: number | undefined, generation: number): boolean {
 function unseenCauses({ server, policy }: AdmissionPolicyFacts): readonly RootCause[] {
   const message = 'no controller has seen the policy yet, so what it does is not known';
   return [
-    { reason: 'NotSeen', message },
+    { reason: NOT_SEEN, message },
     ...(server === 'absent' ? [{ reason: 'PolicyServerNotFound', message: serverText(policy) }] : []),
   ];
 }
@@ -83,7 +84,7 @@ function serverText({ spec }: AdmissionPolicyObject): string {
 const UNSETTLED: ReadonlySet<string> = new Set(['Pending', 'Updating', 'Degraded', 'Error', 'RolledBack']);
 
 /** What the status says is not as declared, the reason of the phase first. */
-function causesOf({ policy, revisions }: AdmissionPolicyFacts): readonly RootCause[] {
+function causesOf({ policy, revisions }: Pick<AdmissionPolicyFacts, 'policy' | 'revisions'>): readonly RootCause[] {
   const { phase = '', reason = '', message = '', issues = [], conditions = [], desiredRevision } = policy.status ?? {};
   const ready = findCondition(conditions, READY);
   // The reason of the status may be that of an issue, which follows.
@@ -163,31 +164,25 @@ function unreadOf({ revisions, server, policy, productNamespace }: AdmissionPoli
 function stepsOf(
   { policy, server }: AdmissionPolicyFacts,
   causes: readonly RootCause[],
-  object: string,
-  { program }: Asked,
+  asked: Asked,
 ): readonly string[] {
-  const command = (name: PolicyCommand): string => `${program} ${name} ${object}`;
-  const { status } = policy;
-  const steps = causes.flatMap(({ reason }) => toDoAbout(reason, command) ?? []);
-  const { serving, desiredRevision = 0, nextRetry, phase } = status ?? {};
-  const isBroken = phase === 'Degraded' || phase === 'Error';
-  const isOlder = serving !== undefined && serving.revision !== desiredRevision;
-  const unseen = causes.some(({ reason }) => reason === 'NotSeen');
-  const unknown = causes.filter(({ reason }) => reason !== 'NotSeen' && reasonAnswer(reason) === undefined);
+  const reasons = causes.map(({ reason }) => reason);
+  const { program } = asked;
   return [
-    ...new Set([
-      ...(unseen ? [`To find out why no controller has seen it: ${program} doctor`] : []),
-      ...steps,
-      ...unknown.map(({ reason }) => `${reason} is a reason of a newer version: its message says what is wrong.`),
-      ...(isBroken && isOlder ? [`To declare again what serves: ${command('rollout undo')}`] : []),
-      ...(nextRetry === undefined ? [] : [`The next try is at ${nextRetry}.`]),
-      ...(causes.some(({ reason }) => SERVER_REASONS.has(reason)) && typeof server === 'object'
-        ? [`See the state of its PolicyServer: ${program} explain policyserver/${serverName(policy)}`]
-        : []),
-    ]),
+    ...(reasons.includes(NOT_SEEN) ? [`To find out why no controller has seen it: ${program} doctor`] : []),
+    ...admissionPolicySteps(
+      policy,
+      reasons.filter((reason) => reason !== NOT_SEEN),
+      asked,
+    ),
+    ...(reasons.some((reason) => SERVER_REASONS.has(reason)) && typeof server === 'object'
+      ? [`See the state of its PolicyServer: ${program} explain policyserver/${serverName(policy)}`]
+      : []),
   ];
 }
 
+/** The cause of a policy without a status. */
+const NOT_SEEN = 'NotSeen';
 const SERVER_REASONS: ReadonlySet<string> = new Set(['NoReplicas', 'ReplicaUnreachable', 'ReplicaFailed']);
 
 function serverName({ spec }: AdmissionPolicyObject): string {

@@ -1,3 +1,4 @@
+export { admissionPolicySteps } from './admission-policy-steps.ts';
 export { explainGovernancePolicy } from './explain-governance-policy.ts';
 export type { GovernanceSubject } from './explain-governance-policy.ts';
 export { explainerOf } from './explain-object.ts';

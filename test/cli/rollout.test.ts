@@ -102,7 +102,10 @@ describe('portcullis rollout', () => {
     const failed = await rollout('status', 'cap/no-latest', '--timeout', '20s');
     assert.equal(failed.code, 1);
     assert.match(failed.stderr, /no-latest: Degraded: \w+: .*not\/there\/yet\.wasm/);
-    assert.match(failed.stderr, /or go back: portcullis rollout undo cap\/no-latest\n$/);
+    assert.match(
+      failed.stderr,
+      /^To declare again what serves: portcullis rollout undo clusteradmissionpolicy\/no-latest$/m,
+    );
     const different = await rollout('diff', 'cap/no-latest');
     assert.equal(different.code, 1);
     assert.match(different.stdout, /^\+ +module: file:\/\/\/not\/there\/yet\.wasm$/m);

@@ -18,13 +18,12 @@ function policy(
   } as unknown as AdmissionPolicyObject;
 }
 
-const commands = {
-  undo: () => 'portcullis rollout undo cap/p',
-  refresh: () => 'portcullis rollout refresh cap/p',
-  rearm: () => 'portcullis break-glass rearm cap/p',
-};
 const progress = (...args: Parameters<typeof policy>): ReturnType<typeof rolloutProgress> =>
-  rolloutProgress(policy(...args), commands);
+  rolloutProgress(policy(...args));
+
+function hintOf(progressed: ReturnType<typeof rolloutProgress>): string {
+  return progressed.kind === 'failed' ? progressed.hint : '';
+}
 
 describe('rolloutProgress', () => {
   it('is done when the desired revision serves everywhere', () => {
@@ -59,7 +58,7 @@ describe('rolloutProgress', () => {
     assert.deepEqual(progress({ ...active, issues: [wrong, missing] }), {
       kind: 'failed',
       text: 'Active: revision 3 serves on 2 of 2 replicas, but CannotMatch: spec.rules[0]: no resource; NotServed: no such group',
-      hint: 'Correct the policy and apply it again.',
+      hint: 'Correct the rule.\nInstall the definition of the kind, or correct the rule.',
     });
     const about = { lastTransitionTime: '2026-01-01T00:00:00Z', message: 'being compared' };
     const checking = { ...about, type: 'Ready', status: 'False', reason: 'Checking' } as const;
@@ -95,7 +94,7 @@ describe('rolloutProgress', () => {
     assert.deepEqual(progress(disarmed), {
       kind: 'failed',
       text: 'Error: Disarmed: disarmed (incident 7)',
-      hint: 'Arm it again: portcullis break-glass rearm cap/p',
+      hint: 'Arm it again: portcullis break-glass rearm clusteradmissionpolicy/p',
     });
   });
 
@@ -109,31 +108,29 @@ describe('rolloutProgress', () => {
 
   it('has the reason of a failure, and the command for a rollback if a revision serves', () => {
     const failed = { desiredRevision: 5, reason: 'InvalidSettings', message: 'labels: expected a list' } as const;
-    const degraded = progress({ ...failed, phase: 'Degraded', servingRevision: 4 });
+    const serving = { revision: 4, since: '2026-01-01T00:00:00Z', modules: [] } as const;
+    const degraded = progress({ ...failed, phase: 'Degraded', serving });
     assert.equal(degraded.kind, 'failed');
     assert.equal(degraded.text, 'Degraded: InvalidSettings: labels: expected a list');
-    assert.match(
-      degraded.kind === 'failed' ? degraded.hint : '',
-      /^Fix the policy .*; or try it as it is: portcullis rollout refresh cap\/p; or go back: portcullis rollout undo cap\/p$/,
+    assert.equal(
+      hintOf(degraded),
+      'Correct spec.settings and apply the policy again.\n' +
+        'To try it again as it is: portcullis rollout refresh clusteradmissionpolicy/p\n' +
+        'To declare again what serves: portcullis rollout undo clusteradmissionpolicy/p',
     );
     const nextRetry = '2026-01-01T00:00:00Z';
-    const broken = progress({ ...failed, phase: 'Error', servingRevision: 0, nextRetry });
-    assert.equal(
-      broken.kind === 'failed' ? broken.hint : '',
-      `The next retry is at ${nextRetry}. Fix the policy and apply it`,
-    );
+    const broken = progress({ ...failed, phase: 'Error', nextRetry });
+    assert.equal(hintOf(broken), `Correct spec.settings and apply the policy again.\nThe next try is at ${nextRetry}.`);
     const lastTransitionTime = nextRetry;
     const about = { type: 'Enforced', status: 'True', reason: 'FailurePolicy', lastTransitionTime } as const;
     const rejecting = { ...about, message: 'requests are rejected (failurePolicy Fail)' };
     const lost = progress({ ...failed, phase: 'Error', nextRetry, conditions: [rejecting] });
-    assert.match(
-      lost.kind === 'failed' ? lost.hint : '',
-      /; or set failurePolicy: Ignore, which needs no load, to admit/,
-    );
-    const refused = progress({ ...failed, phase: 'Degraded', servingRevision: 4, reason: 'InvalidParameters' });
+    assert.match(hintOf(lost), /^To admit requests until then: set failurePolicy: Ignore, which needs no load\.$/m);
+    const refused = progress({ ...failed, phase: 'Degraded', serving, reason: 'InvalidParameters' });
     assert.equal(
-      refused.kind === 'failed' ? refused.hint : '',
-      'Correct the parameters of these namespaces, and it is tried again by itself; or change the policy and apply it; or go back: portcullis rollout undo cap/p',
+      hintOf(refused),
+      'Correct the parameters of the namespaces that the message names; it is tried again by itself.\n' +
+        'To declare again what serves: portcullis rollout undo clusteradmissionpolicy/p',
     );
   });
 });

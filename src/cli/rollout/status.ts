@@ -5,7 +5,7 @@ import { durationMs } from '../cluster/duration.ts';
 import { waitFor } from '../cluster/wait-for.ts';
 import { CliError } from '../errors.ts';
 import { Progress } from '../progress.ts';
-import { commandsFor, rolloutProgress, type RolloutProgress } from './rollout-progress.ts';
+import { rolloutProgress, type RolloutProgress } from './rollout-progress.ts';
 import { goneError, rolloutCommandOf, type RolloutFlags, type RolloutTarget, withTarget } from './rollout-target.ts';
 
 interface StatusFlags extends RolloutFlags {
@@ -34,8 +34,7 @@ Examples:
 async function status(args: readonly string[], flags: StatusFlags): Promise<void> {
   const timeoutMs = durationMs(flags.timeout, '--timeout');
   await withTarget(args, flags, async (target) => {
-    const command = commandsFor(target);
-    const now = rolloutProgress(target.policy, command);
+    const now = rolloutProgress(target.policy);
     const result =
       now.kind !== 'waiting' || flags.watch === 'false' ? now : await settled(target, timeoutMs, flags.timeout);
     if (result.kind === 'failed') {
@@ -48,7 +47,6 @@ async function status(args: readonly string[], flags: StatusFlags): Promise<void
 /** Waits until the rollout is done or failed. @throws CliError after the timeout, or when the policy is deleted */
 async function settled(target: RolloutTarget, timeoutMs: number, timeout: string): Promise<RolloutProgress> {
   const { cluster, type, key, name } = target;
-  const command = commandsFor(target);
   const progress = new Progress();
   const deadline = AbortSignal.timeout(timeoutMs);
   let last: RolloutProgress | undefined;
@@ -57,7 +55,7 @@ async function settled(target: RolloutTarget, timeoutMs: number, timeout: string
       if (object === undefined) {
         throw goneError(target);
       }
-      const seen = rolloutProgress(object as AdmissionPolicyObject, command);
+      const seen = rolloutProgress(object as AdmissionPolicyObject);
       if (seen.text !== last?.text && seen.kind === 'waiting') {
         update(`${name}: ${seen.text}`);
         if (!process.stderr.isTTY) {
@@ -81,5 +79,5 @@ async function settled(target: RolloutTarget, timeoutMs: number, timeout: string
       throw error;
     }
   });
-  return last ?? rolloutProgress(target.policy, command);
+  return last ?? rolloutProgress(target.policy);
 }

@@ -127,7 +127,7 @@ export const TENANTS: WalkChapter = {
         /^tool-pods +protect +Degraded +True +6 +5 +0 +InvalidParameters /m,
         /revision 6 failed: 2 of 40 namespaces would be refused for their parameters: tool-10, tool-11 \(/,
         /invalid before, and not counted: 1 namespace \(tool-12\)/,
-        /^Correct the parameters of these namespaces, and it is tried again by itself/m,
+        /^Correct the parameters of the namespaces that the message names; it is tried again by itself\./m,
       ],
       probes: [...VALID, REFUSED],
     },
