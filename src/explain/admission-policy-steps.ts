@@ -47,7 +47,7 @@ function waysOut({ status = {} }: AdmissionPolicyObject, command: CommandLine): 
   const isWrong = !isBroken && issues.some(({ severity }) => severity === 'Error');
   const retires = revisions.some(({ state }) => state === 'Retired');
   return [
-    ...(isFailed && nextRetry === undefined && reason !== INVALID_PARAMETERS
+    ...(isFailed && nextRetry === undefined && !isTriedAgain(reason)
       ? [`To try it again as it is: ${command('rollout refresh')}`]
       : []),
     ...(isFailed && serving !== undefined ? [`To declare again what serves: ${command('rollout undo')}`] : []),
@@ -55,6 +55,11 @@ function waysOut({ status = {} }: AdmissionPolicyObject, command: CommandLine): 
     ...(isRejecting(status) ? ['To admit requests until then: set failurePolicy: Ignore, which needs no load.'] : []),
     ...(nextRetry === undefined ? [] : [`The next try is at ${nextRetry}.`]),
   ];
+}
+
+/** Whether a new try needs no command, or the answer of the reason has it. */
+function isTriedAgain(reason: string | undefined): boolean {
+  return reason === INVALID_PARAMETERS || reasonAnswer(reason ?? '')?.command === 'rollout refresh';
 }
 
 /** Whether requests are rejected because nothing serves. */

@@ -8,9 +8,11 @@ import {
   requirementText,
   RIGHTS_ROLE,
 } from '../governance/index.ts';
-import { type ObjectKey, READY, type TemplateDetails } from '../resources/index.ts';
-import type { Asked, Explanation } from './explanation.ts';
+import { type Condition, findCondition, type ObjectKey, READY, type TemplateDetails } from '../resources/index.ts';
+import type { Asked, Explanation, RootCause } from './explanation.ts';
+import { toDoAboutGovernance } from './governance-reasons.ts';
 import { describeText, governanceSteps } from './governance-steps.ts';
+import type { TemplateReadiness } from './template-readiness.ts';
 
 /** A policy, or one template of it. */
 export interface GovernanceSubject {
@@ -18,15 +20,19 @@ export interface GovernanceSubject {
   readonly template: string | undefined;
 }
 
-/**
- * @param pending what the subject waits for
- * @param lacking texts of rights that the governance account lacks
- */
+/** What is known about a policy besides the Policies themselves. */
+export interface GovernanceFacts {
+  /** What the subject waits for. */
+  readonly pending: PendingExplanation;
+  /** Texts of rights that the governance account lacks. */
+  readonly lacking: readonly string[];
+  readonly readiness: readonly TemplateReadiness[];
+}
+
 export function explainGovernancePolicy(
   { key, template }: GovernanceSubject,
   policies: PolicyGraph,
-  pending: PendingExplanation,
-  lacking: readonly string[],
+  { pending, lacking, readiness }: GovernanceFacts,
   { program }: Asked,
 ): Explanation {
   const { graph, roots, copies } = policies;
@@ -36,6 +42,8 @@ export function explainGovernancePolicy(
   const details = (copy?.status?.details ?? []).filter((one) => template === undefined || nameOf(one) === template);
   const compliant = template === undefined ? root?.status?.compliant : details[0]?.compliant;
   const isIgnored = compliant === 'Compliant' && pending.rootCauses.length > 0;
+  const asked = readiness.filter((one) => template === undefined || one.template === template);
+  const unsettled = asked.flatMap(unsettledOf);
   const failing = details.filter((one) => one.compliant === 'NonCompliant' && one.pending === undefined);
   const summary = root?.status?.message ?? '';
   const isHidden = pending.rootCauses.some(({ reason }) => reason === 'Forbidden');
@@ -47,6 +55,7 @@ export function explainGovernancePolicy(
     ...(pending.rootCauses.length === 0 ? [] : pending.sentences),
     ...(isIgnored ? ['ignorePending is true: what waits counts as Compliant, and nothing has to be done.'] : []),
     ...failing.map((one) => `${nameOf(one)} reports: ${one.history?.[0]?.message ?? 'nothing'}`),
+    ...unsettled.map(readinessText),
     ...(lacking.length === 0 ? [] : [`The governance account may not: ${lacking.join('; ')}.`]),
   ];
   const fallback = summary === '' || template !== undefined ? pending.sentences : [`policy ${policy}: ${summary}`];
@@ -56,12 +65,17 @@ export function explainGovernancePolicy(
       : []),
     ...(isIgnored ? [] : governanceSteps(graph, pending.rootCauses, program)),
     ...(lacking.length === 0 ? [] : grantSteps(key, program)),
+    ...reasonSteps(template === undefined ? root : undefined, unsettled),
     ...failing.flatMap((one) => failingStep(graph.policy(key), nameOf(one), graph.clusterNamespace, program)),
   ];
-  const causes = pending.rootCauses.map((cause) => ({ reason: cause.reason, message: requirementText(graph, cause) }));
-  const unread = pending.rootCauses
-    .filter(({ reason }) => reason === 'Forbidden')
-    .map((cause) => `You may not read ${requirementText(graph, cause)}, so its state is not known.`);
+  const causes = [
+    ...pending.rootCauses.map((cause) => ({ reason: cause.reason, message: requirementText(graph, cause) })),
+    ...unsettled.map(causeOf),
+  ];
+  const unread = [
+    ...pending.rootCauses.filter(({ reason }) => reason === 'Forbidden').map((cause) => requirementText(graph, cause)),
+    ...asked.filter(({ ready }) => ready === 'unreadable').map((one) => `template ${one.template}`),
+  ].map((object) => `You may not read ${object}, so its state is not known.`);
   return {
     policy,
     ...(template === undefined ? {} : { template }),
@@ -71,6 +85,33 @@ export function explainGovernancePolicy(
     ...(unread.length === 0 ? {} : { unread }),
     toDo: steps,
   };
+}
+
+interface Unsettled {
+  readonly template: string;
+  readonly ready: Condition;
+}
+
+/** A template with a reason that is to be known. What it waits for is said elsewhere. */
+function unsettledOf({ template, ready }: TemplateReadiness): readonly Unsettled[] {
+  return typeof ready === 'string' || toDoAboutGovernance(ready.reason) === undefined ? [] : [{ template, ready }];
+}
+
+function readinessText({ template, ready }: Unsettled): string {
+  const { status, reason, message, lastTransitionTime } = ready;
+  const state = status === 'True' ? 'is evaluated, but' : `is not evaluated since ${lastTransitionTime}:`;
+  return `${template} ${state} ${reason}: ${message}`;
+}
+
+function causeOf({ template, ready: { reason, message, lastTransitionTime } }: Unsettled): RootCause {
+  return { reason, message: `${template}: ${message}`, since: lastTransitionTime };
+}
+
+/** What to do about the reasons of the conditions `Ready`. */
+function reasonSteps(root: PolicyManifest | undefined, unsettled: readonly Unsettled[]): readonly string[] {
+  const ofRoot = findCondition(root?.status?.conditions, READY)?.reason ?? '';
+  const reasons = new Set([ofRoot, ...unsettled.map(({ ready }) => ready.reason)]);
+  return [...reasons].flatMap((reason) => toDoAboutGovernance(reason) ?? []);
 }
 
 /** What is wrong with the dependencies, besides a cycle that the sentences name. */

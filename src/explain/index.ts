@@ -5,3 +5,4 @@ export { explainerOf } from './explain-object.ts';
 export { explainPolicySet } from './explain-policy-set.ts';
 export type { Explanation } from './explanation.ts';
 export { CORRECT, toDoAbout } from './reason-answers.ts';
+export { templateReadiness } from './template-readiness.ts';

@@ -24,6 +24,7 @@ export {
 } from './governance-rules.ts';
 export { DEFAULT_GOVERNANCE_SETTINGS } from './policy/governance-settings.ts';
 export type { GovernanceMode, GovernanceSettings } from './policy/governance-settings.ts';
+export { POLICY_REASONS } from './policy/policy-reasons.ts';
 export { neededRights } from './rights/needed-rights.ts';
 export type { NeededRight } from './rights/needed-rights.ts';
 export { rootOf } from './targets/policy-copy.ts';

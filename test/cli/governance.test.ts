@@ -15,6 +15,23 @@ const dependsOn = (name: string) => ({
   compliance: 'Compliant',
 });
 
+const CONFIGURATION = { apiVersion: 'policy.open-cluster-management.io/v1', kind: 'ConfigurationPolicy' } as const;
+
+/** A ConfigurationPolicy that enforces a value of the ConfigMap `contested`. */
+function enforcedConfigMap(name: string, value: string): object {
+  const objectDefinition = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'contested', namespace: 'default' },
+    data: { value },
+  };
+  return {
+    ...CONFIGURATION,
+    metadata: { name },
+    spec: { remediationAction: 'enforce', 'object-templates': [{ complianceType: 'musthave', objectDefinition }] },
+  };
+}
+
 function succeeded({ code, stdout, stderr }: CommandResult): string {
   assert.equal(code, 0, stderr + stdout);
   return stdout;
@@ -146,6 +163,37 @@ policy policies/topics [Pending]
       because: ['Check report of policy policies/kafka waits for nothing.'],
       toDo: [],
     });
+  });
+
+  it('says why a template cannot be evaluated as it should, and what to do', async () => {
+    const { lab } = served;
+    const rival = (name: string, value: string) => ({
+      apiVersion: 'policy.open-cluster-management.io/v1',
+      kind: 'Policy',
+      metadata: { name, namespace: 'policies' },
+      spec: {
+        disabled: false,
+        remediationAction: 'enforce',
+        'policy-templates': [{ objectDefinition: enforcedConfigMap(`${name}-templates`, value) }],
+      },
+    });
+    await lab.apply(rival('cats', 'cats'), rival('dogs', 'dogs'));
+    await lab.sees({ ...CONFIGURATION, name: 'local-cluster/cats-templates' }, (object) =>
+      JSON.stringify(object?.status ?? {}).includes('"Contested"'),
+    );
+    const text = succeeded(await served.run('admin', 'explain', 'policy/cats', '-n', 'policies'));
+    assert.match(
+      text,
+      /\n {2}cats-templates is not evaluated since .*: Contested: objects are changed in turn with .*dogs-templates/,
+    );
+    assert.match(text, /\nWhat to do:\n(?:.*\n)* {2}Let one of the two policies alone enforce these objects\.\n/);
+    const data = JSON.parse(
+      succeeded(await served.run('admin', 'explain', 'policy/cats', '-n', 'policies', '-o', 'json')),
+    ) as { readonly rootCauses: readonly { readonly reason: string }[] };
+    assert.deepEqual(
+      data.rootCauses.map(({ reason }) => reason),
+      ['Contested'],
+    );
   });
 
   it('names a cycle once, also of templates that were never applied', async () => {

@@ -4,6 +4,7 @@ import {
   type Explanation,
   explainPolicySet,
   type GovernanceSubject,
+  templateReadiness,
 } from '../../explain/index.ts';
 import { DependencyReader, explainPending, type PolicyGraph, rootOf } from '../../governance/index.ts';
 import { type KubernetesObject, type ObjectKey, POLICIES, POLICY_SETS } from '../../resources/index.ts';
@@ -41,7 +42,9 @@ export async function governanceExplanation(
   const pending = await reader.resolve((lookup) => explainPending(policies.graph, key, lookup, template));
   const copy = policies.copies.get(`${key.namespace}.${key.name}`);
   const lacking = copy === undefined ? [] : await lackingRights(cluster, copy);
-  return explainGovernancePolicy(subject, policies, pending, rightTexts(lacking), asked);
+  const templates = { templates: policies.graph.policy(key)?.templates ?? [] };
+  const readiness = await templateReadiness(cluster, templates, question.clusterName);
+  return explainGovernancePolicy(subject, policies, { pending, lacking: rightTexts(lacking), readiness }, asked);
 }
 
 /** The policy to explain. @throws CliError when there is none */
