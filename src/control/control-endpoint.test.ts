@@ -9,7 +9,7 @@ import { after, afterEach, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { DEFAULT_MAX_MODULE_BYTES, ModuleCache, digestOf } from '../modules/index.ts';
-import { createAuthority, issueCertificate, RequestRefused } from '../https/index.ts';
+import { createAuthority, issueCertificate, RequestRefusal } from '../https/index.ts';
 import { ensureLocalCertificates } from './local-certificates.ts';
 import type { LocalCertificates } from './local-certificates.ts';
 import { createLog } from '../log/index.ts';
@@ -353,7 +353,7 @@ describe('the control port', () => {
     });
 
     it('hides details of internal errors', async () => {
-      const failures: Error[] = [new TypeError('secret at /etc/x'), new RequestRefused(409, 'conflict')];
+      const failures: Error[] = [new TypeError('secret at /etc/x'), new RequestRefusal(409, 'conflict')];
       const { caller: calls } = await start({ prevalidate: () => Promise.reject(failures.shift() ?? new Error()) });
       const broken = await calls.prevalidate(REQUEST);
       assert.deepEqual(

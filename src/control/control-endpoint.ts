@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { MAX_REVIEW_BYTES } from '../engine/definition/index.ts';
-import { BodyBudget, readBody, RequestRefused, sendJson } from '../https/index.ts';
+import { BodyBudget, readBody, RequestRefusal, sendJson } from '../https/index.ts';
 import type { Logger } from '../log/index.ts';
 import { ControlListener } from './control-listener.ts';
 import type { ControlListenerOptions } from './control-listener.ts';
@@ -32,7 +32,7 @@ export interface ControlEndpointOptions extends Omit<ControlListenerOptions, 'an
   /** Version of Portcullis. */
   readonly version: string;
   readonly reports: ReportSource;
-  /** May reject with {@link RequestRefused}, or with the reason of the signal when it is aborted. */
+  /** May reject with {@link RequestRefusal}, or with the reason of the signal when it is aborted. */
   readonly prevalidate: (request: PrevalidationRequest, signal: AbortSignal) => Promise<PrevalidationResult>;
   /** The verified module of a digest; undefined if it is not in the cache. */
   readonly readModule: (digest: string) => Promise<Uint8Array | undefined>;
@@ -77,7 +77,7 @@ export class ControlEndpoint {
 
   /** Ends the streams and rejects further requests. */
   async stop(): Promise<void> {
-    this.#stopped.abort(new RequestRefused(503, 'the replica is stopping'));
+    this.#stopped.abort(new RequestRefusal(503, 'the replica is stopping'));
     const stopped = this.#listener.stop();
     for (const stream of this.#streams) {
       stream.end();
@@ -111,7 +111,7 @@ export class ControlEndpoint {
     if (isController || (route === 'modules' && policyServers.includes(policyServer))) {
       return;
     }
-    throw new RequestRefused(
+    throw new RequestRefusal(
       403,
       route === 'modules'
         ? `this is for PolicyServer ${policyServer}, and the certificate has no name that says so`
@@ -136,17 +136,17 @@ export class ControlEndpoint {
   async #prevalidate(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const type = request.headers['content-type'] ?? 'none';
     if (!/^application\/json\s*(?:;|$)/i.test(type)) {
-      throw new RequestRefused(415, 'expected Content-Type: application/json');
+      throw new RequestRefusal(415, 'expected Content-Type: application/json');
     }
     if (this.#prevalidations >= MAX_PREVALIDATIONS) {
-      throw new RequestRefused(503, `${MAX_PREVALIDATIONS} pre-validations are running; try again`);
+      throw new RequestRefusal(503, `${MAX_PREVALIDATIONS} pre-validations are running; try again`);
     }
     this.#prevalidations += 1;
     let limit: NodeJS.Timeout | undefined;
     try {
       const policy = parsePrevalidation(await this.#body(request));
       const ended = new AbortController();
-      response.once('close', () => ended.abort(new RequestRefused(503, 'the caller has closed the connection')));
+      response.once('close', () => ended.abort(new RequestRefusal(503, 'the caller has closed the connection')));
       limit = setTimeout(() => ended.abort(timedOut()), PREVALIDATION_TIMEOUT_MS);
       const signal = AbortSignal.any([ended.signal, this.#stopped.signal]);
       const result = await this.#options.prevalidate(policy, signal);
@@ -166,8 +166,8 @@ export class ControlEndpoint {
   }
 }
 
-function timedOut(): RequestRefused {
-  return new RequestRefused(
+function timedOut(): RequestRefusal {
+  return new RequestRefusal(
     503,
     `the pre-validation did not end within ${PREVALIDATION_TIMEOUT_MS / 1000} s; try again`,
   );

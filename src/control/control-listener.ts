@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
-import { createPort, listen, RequestRefused, sendError, watchTls } from '../https/index.ts';
+import { createPort, listen, RequestRefusal, sendError, watchTls } from '../https/index.ts';
 import type { Logger } from '../log/index.ts';
 import { errorText } from '../values/index.ts';
 import { controlPeer, type ControlPeer, hasFurtherName } from './control-names.ts';
@@ -21,7 +21,7 @@ export interface ControlListenerOptions {
   /** 0 chooses a free port. */
   readonly port: number;
   readonly tls: ControlTls;
-  /** May reject with {@link RequestRefused}. */
+  /** May reject with {@link RequestRefusal}. */
   readonly answer: (request: IncomingMessage, response: ServerResponse, peer: ControlPeer) => Promise<void>;
   readonly log: Logger;
 }
@@ -126,7 +126,7 @@ export class ControlListener {
     try {
       const peer = this.#peers.get(request.socket);
       if (peer === undefined) {
-        throw new RequestRefused(403, 'the certificate of the connection is not known');
+        throw new RequestRefusal(403, 'the certificate of the connection is not known');
       }
       await this.#options.answer(request, response, peer);
     } catch (error) {
@@ -140,7 +140,7 @@ export class ControlListener {
       response.destroy();
       return;
     }
-    const status = error instanceof RequestRefused ? error.status : 500;
+    const status = error instanceof RequestRefusal ? error.status : 500;
     if (status === 500) {
       this.#log.error({ error: errorText(error) }, 'control request failed');
     }

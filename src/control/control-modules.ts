@@ -1,6 +1,6 @@
 // GET /modules/{digest}: modules from the replica's cache, for other replicas.
 import type { ServerResponse } from 'node:http';
-import { RequestRefused } from '../https/index.ts';
+import { RequestRefusal } from '../https/index.ts';
 
 /** Modules in memory for peers: 256 MiB, if all have the largest size. */
 export const MAX_MODULES_IN_MEMORY = 4;
@@ -31,7 +31,7 @@ export class ControlModules {
     try {
       const bytes = await shared.bytes;
       if (bytes === undefined) {
-        throw new RequestRefused(404, 'the module is not in the cache of this replica');
+        throw new RequestRefusal(404, 'the module is not in the cache of this replica');
       }
       await write(response, bytes);
     } finally {
@@ -46,7 +46,7 @@ export class ControlModules {
     let shared = this.#reads.get(digest);
     if (shared === undefined) {
       if (this.#reads.size >= MAX_MODULES_IN_MEMORY) {
-        throw new RequestRefused(503, 'too many modules are being sent; try again');
+        throw new RequestRefusal(503, 'too many modules are being sent; try again');
       }
       shared = { bytes: this.#readModule(digest), users: 0 };
       this.#reads.set(digest, shared);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { RequestRefused } from '../https/index.ts';
+import { RequestRefusal } from '../https/index.ts';
 import { MAX_REQUEST_DEPTH, parseControlTarget, parsePrevalidation } from './control-request.ts';
 
 const bytes = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
@@ -11,7 +11,7 @@ function outcome<T>(work: () => T): T | number {
   try {
     return work();
   } catch (error) {
-    assert.ok(error instanceof RequestRefused, String(error));
+    assert.ok(error instanceof RequestRefusal, String(error));
     assert.ok(error.status >= 400 && error.status < 500);
     return error.status;
   }

@@ -1,6 +1,6 @@
 // Parses requests to a control port. The sender may be a controller of another version, or anything else with a
 // certificate.
-import { RequestRefused } from '../https/index.ts';
+import { RequestRefusal } from '../https/index.ts';
 import { isJsonObject, own, POLICY_KINDS } from '../resources/index.ts';
 import type { JsonObject } from '../resources/index.ts';
 import type { PrevalidationRequest } from './replica-protocol.ts';
@@ -29,17 +29,17 @@ export function parseControlTarget(method: string | undefined, url: string | und
   const target = path.startsWith(prefix) ? prefix : path;
   const allowed = METHODS.get(target);
   if (allowed === undefined) {
-    throw new RequestRefused(404, 'no such path: expected /stream, /prevalidate or /modules/{digest}');
+    throw new RequestRefusal(404, 'no such path: expected /stream, /prevalidate or /modules/{digest}');
   }
   if (method !== allowed) {
-    throw new RequestRefused(405, `expected ${allowed}, got ${method ?? 'no method'}`);
+    throw new RequestRefusal(405, `expected ${allowed}, got ${method ?? 'no method'}`);
   }
   if (target === '/stream' || target === '/prevalidate') {
     return { route: target === '/stream' ? 'stream' : 'prevalidate' };
   }
   const digest = path.slice(prefix.length);
   if (!/^sha256:[0-9a-f]{64}$/.test(digest)) {
-    throw new RequestRefused(400, 'expected a digest: sha256: and 64 lower-case hexadecimal digits');
+    throw new RequestRefusal(400, 'expected a digest: sha256: and 64 lower-case hexadecimal digits');
   }
   return { route: 'modules', digest };
 }
@@ -61,12 +61,12 @@ export function parsePrevalidation(body: Uint8Array): PrevalidationRequest {
   const kind = textAt(request, 'kind', MAX_NAME_LENGTH);
   const isNamespaced = KINDS.get(kind);
   if (isNamespaced === undefined) {
-    throw new RequestRefused(422, `kind: expected one of ${[...KINDS.keys()].join(', ')}`);
+    throw new RequestRefusal(422, `kind: expected one of ${[...KINDS.keys()].join(', ')}`);
   }
   const metadata = objectAt(own(request, 'metadata'), 'metadata');
   const name = textAt(metadata, 'name', MAX_NAME_LENGTH, 'metadata.');
   if (isNamespaced !== (own(metadata, 'namespace') !== undefined)) {
-    throw new RequestRefused(422, `metadata.namespace: expected ${isNamespaced ? 'one' : 'none'} for a ${kind}`);
+    throw new RequestRefusal(422, `metadata.namespace: expected ${isNamespaced ? 'one' : 'none'} for a ${kind}`);
   }
   const namespace = isNamespaced ? textAt(metadata, 'namespace', MAX_NAME_LENGTH, 'metadata.') : undefined;
   const spec = objectAt(own(request, 'spec'), 'spec');
@@ -84,7 +84,7 @@ export function parsePrevalidation(body: Uint8Array): PrevalidationRequest {
 function checkModules(spec: JsonObject, kind: string): void {
   if (!kind.endsWith('Group')) {
     if (own(spec, 'policies') !== undefined) {
-      throw new RequestRefused(422, `spec.policies: expected none for a ${kind}`);
+      throw new RequestRefusal(422, `spec.policies: expected none for a ${kind}`);
     }
     textAt(spec, 'module', Number.POSITIVE_INFINITY, 'spec.');
     return;
@@ -100,21 +100,21 @@ function decodeJson(body: Uint8Array): unknown {
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(body);
   } catch {
-    throw new RequestRefused(400, 'expected JSON in UTF-8');
+    throw new RequestRefusal(400, 'expected JSON in UTF-8');
   }
   if (isNestedDeeper(text, MAX_REQUEST_DEPTH)) {
-    throw new RequestRefused(400, `expected at most ${MAX_REQUEST_DEPTH} nested brackets`);
+    throw new RequestRefusal(400, `expected at most ${MAX_REQUEST_DEPTH} nested brackets`);
   }
   try {
     return parseJson(text);
   } catch {
-    throw new RequestRefused(400, 'expected JSON');
+    throw new RequestRefusal(400, 'expected JSON');
   }
 }
 
 function objectAt(value: unknown, where: string): JsonObject {
   if (!isJsonObject(value)) {
-    throw new RequestRefused(422, `${where}: expected a JSON object`);
+    throw new RequestRefusal(422, `${where}: expected a JSON object`);
   }
   return value;
 }
@@ -123,7 +123,7 @@ function textAt(object: JsonObject, field: string, limit: number, path = ''): st
   const value = own(object, field);
   if (typeof value !== 'string' || value === '' || value.length > limit) {
     const most = Number.isFinite(limit) ? ` of at most ${limit} characters` : '';
-    throw new RequestRefused(422, `${path}${field}: expected a non-empty text${most}`);
+    throw new RequestRefusal(422, `${path}${field}: expected a non-empty text${most}`);
   }
   return value;
 }

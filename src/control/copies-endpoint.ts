@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { RequestRefused, sendJson } from '../https/index.ts';
+import { RequestRefusal, sendJson } from '../https/index.ts';
 import { COPIES_WAIT_MS, type CopiesReport } from './copies-report.ts';
 import { ControlListener } from './control-listener.ts';
 import type { ControlListenerOptions } from './control-listener.ts';
@@ -77,12 +77,12 @@ export class CopiesEndpoint {
     const url = URL.parse(request.url ?? '', 'https://localhost');
     const digest = /^\/modules\/(sha256:[0-9a-f]{64})$/.exec(url?.pathname ?? '')?.[1];
     if (request.method !== 'GET' || (digest === undefined && url?.pathname !== '/copies')) {
-      throw new RequestRefused(404, 'no such path: expected GET /modules/{digest} or /copies');
+      throw new RequestRefusal(404, 'no such path: expected GET /modules/{digest} or /copies');
     }
     if (digest !== undefined) {
       await this.#send(policyServers, digest, response);
     } else if (!isController) {
-      throw new RequestRefused(
+      throw new RequestRefusal(
         403,
         `this is for controllers, and the certificate is not for ${CONTROLLER_CONTROL_NAME}`,
       );
@@ -93,14 +93,14 @@ export class CopiesEndpoint {
 
   async #send(policyServers: readonly string[], digest: string, response: ServerResponse): Promise<void> {
     if (policyServers.length === 0) {
-      throw new RequestRefused(403, 'copies belong to PolicyServers, and the certificate names none');
+      throw new RequestRefusal(403, 'copies belong to PolicyServers, and the certificate names none');
     }
     if (this.#sent >= MAX_COPIES_SENT) {
-      throw new RequestRefused(503, 'too many modules are being sent; try again');
+      throw new RequestRefusal(503, 'too many modules are being sent; try again');
     }
     const copy = this.#source.find(policyServers, digest);
     if (copy === undefined) {
-      throw new RequestRefused(404, 'the controller has no copy of the module for this PolicyServer');
+      throw new RequestRefusal(404, 'the controller has no copy of the module for this PolicyServer');
     }
     this.#sent += 1;
     try {
@@ -114,7 +114,7 @@ export class CopiesEndpoint {
 
   async #report(after: string, response: ServerResponse): Promise<void> {
     if (this.#waiting >= MAX_WAITING) {
-      throw new RequestRefused(503, 'too many controllers wait for changes; try again');
+      throw new RequestRefusal(503, 'too many controllers wait for changes; try again');
     }
     this.#waiting += 1;
     try {

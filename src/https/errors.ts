@@ -16,7 +16,7 @@ export class HttpsError extends CodedError<HttpsErrorCode> {
 }
 
 /** A request that is refused before any evaluation. */
-export class RequestRefused extends HttpsError {
+export class RequestRefusal extends HttpsError {
   /** The HTTP status to answer with. */
   readonly status: number;
 

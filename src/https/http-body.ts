@@ -1,6 +1,6 @@
 // Reads request bodies under limits, and sends JSON.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { RequestRefused } from './errors.ts';
+import { RequestRefusal } from './errors.ts';
 
 /**
  * Maximum memory of bodies that are being received: as much as may wait or run, see MAX_HELD_BYTES of the worker pool.
@@ -52,7 +52,7 @@ export class BodyBudget {
 export function readBody(
   request: IncomingMessage,
   budget: BodyBudget,
-  done: (error: RequestRefused | undefined, body: Uint8Array) => void,
+  done: (error: RequestRefusal | undefined, body: Uint8Array) => void,
 ): void {
   const declared = Number(request.headers['content-length'] ?? Number.NaN);
   const { maxBodyBytes } = budget;
@@ -65,7 +65,7 @@ export function readBody(
   let body = EMPTY;
   let size = 0;
   let finished = false;
-  const finish = (error: RequestRefused | undefined): void => {
+  const finish = (error: RequestRefusal | undefined): void => {
     if (finished) {
       return;
     }
@@ -93,7 +93,7 @@ export function readBody(
     if (end > maxBodyBytes) {
       finish(tooLarge(maxBodyBytes));
     } else if (end > body.length && !grow(end)) {
-      finish(new RequestRefused(503, 'more requests are on their way than can be held; try again later'));
+      finish(new RequestRefusal(503, 'more requests are on their way than can be held; try again later'));
     } else {
       body.set(chunk, size);
       size = end;
@@ -104,14 +104,14 @@ export function readBody(
     }
   });
   request.on('end', () => finish(undefined));
-  request.on('error', () => finish(new RequestRefused(400, 'the request ended before its body was complete')));
-  request.on('aborted', () => finish(new RequestRefused(400, 'the request ended before its body was complete')));
+  request.on('error', () => finish(new RequestRefusal(400, 'the request ended before its body was complete')));
+  request.on('aborted', () => finish(new RequestRefusal(400, 'the request ended before its body was complete')));
 }
 
 const EMPTY = new Uint8Array(0);
 
-function tooLarge(maxBodyBytes: number): RequestRefused {
-  return new RequestRefused(413, `expected a body of at most ${maxBodyBytes} bytes (${maxBodyBytes / 2 ** 20} MiB)`);
+function tooLarge(maxBodyBytes: number): RequestRefusal {
+  return new RequestRefusal(413, `expected a body of at most ${maxBodyBytes} bytes (${maxBodyBytes / 2 ** 20} MiB)`);
 }
 
 /** Answers with JSON. */

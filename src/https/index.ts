@@ -1,7 +1,7 @@
 export { createAuthority, issueCertificate } from './certificate-authority.ts';
 export type { CertifiedKey } from './certificate-authority.ts';
 export type { ConnectionState } from './connection-limit.ts';
-export { HttpsError, RequestRefused } from './errors.ts';
+export { HttpsError, RequestRefusal } from './errors.ts';
 export { BodyBudget, readBody, sendError, sendJson } from './http-body.ts';
 export { createAdmissionServer } from './https-server.ts';
 export type { AdmissionServer, ClientTimeouts } from './https-server.ts';

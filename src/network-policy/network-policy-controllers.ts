@@ -37,7 +37,7 @@ import { NetworkPolicyMetrics } from './network-policy-metrics.ts';
 import { PROVIDER_CONFIG_MAPS } from './network-policy-rules.ts';
 import { PolicyProjection, projectionChanged, type ProjectionOptions } from './policy-projection.ts';
 import { ProviderReconciler } from './provider-reconciler.ts';
-import { type ProviderView, viewProviders } from './provider-view.ts';
+import { type ClusterProviders, clusterProviders } from './cluster-providers.ts';
 import { RedundantPolicies } from './redundant-policies.ts';
 import { StatusReconciler } from './status-reconciler.ts';
 import { VersionObjects } from './version-objects.ts';
@@ -92,7 +92,7 @@ export class NetworkPolicyControllers implements Runnable {
   readonly #redundant: RedundantPolicies;
   /** When a namespace is compared. Milliseconds since 1970. */
   readonly #comparedAt = new Map<string, number>();
-  #view: ProviderView | undefined;
+  #known: ClusterProviders | undefined;
   #detectedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: NetworkPolicyOptions) {
@@ -120,11 +120,11 @@ export class NetworkPolicyControllers implements Runnable {
     const metrics = new NetworkPolicyMetrics({
       registry: options.registry,
       statuses: this.#statuses,
-      providers: () => this.#view,
+      providers: () => this.#known,
       isCatalogueMissing: () => this.#catalogue.isMissing,
     });
     const cluster = metrics.counted(withWriteBackoff(options.cluster, { log: options.log }));
-    const providers = (): ProviderView => this.#view ?? this.#detectNow();
+    const providers = (): ClusterProviders => this.#known ?? this.#detectNow();
     this.#providers = this.#providerController(cluster, providers);
     this.#redundant = new RedundantPolicies(this.#policies);
     this.#status = this.#statusController(cluster, providers, metrics);
@@ -166,23 +166,23 @@ export class NetworkPolicyControllers implements Runnable {
     if (waitMs > 0) {
       return { requeueAfterMs: waitMs };
     }
-    const before = this.#view;
-    const view = this.#detectNow();
-    this.#furtherConfigMaps.watch(view.detected, this.#catalogue.value);
-    await this.#versions.watch(view.detected, this.#catalogue.value);
+    const before = this.#known;
+    const known = this.#detectNow();
+    this.#furtherConfigMaps.watch(known.detected, this.#catalogue.value);
+    await this.#versions.watch(known.detected, this.#catalogue.value);
     const names = [
-      ...view.detected.map(({ name }) => name),
+      ...known.detected.map(({ name }) => name),
       ...this.#declared.list().map((object) => keyOf(object).name),
     ];
     for (const name of new Set(names)) {
       this.#providers.enqueue({ name });
     }
-    if (before === undefined || fingerprint(before) !== fingerprint(view)) {
+    if (before === undefined || fingerprint(before) !== fingerprint(known)) {
       for (const policy of this.#policies.list()) {
         this.#status.enqueue(keyOf(policy), { priority: LOW_PRIORITY });
       }
     }
-    return view.nextChange === undefined ? {} : { requeueAfterMs: Math.max(intervalMs, view.nextChange - now) };
+    return known.nextChange === undefined ? {} : { requeueAfterMs: Math.max(intervalMs, known.nextChange - now) };
   }
 
   /** Reconciles the policies of a namespace whose findings depend on others, some time after a change. */
@@ -201,9 +201,9 @@ export class NetworkPolicyControllers implements Runnable {
     return {};
   }
 
-  #detectNow(): ProviderView {
+  #detectNow(): ClusterProviders {
     this.#detectedAt = Date.now();
-    this.#view = viewProviders(
+    this.#known = clusterProviders(
       {
         pods: this.#pods.list().flatMap((pod) => readAgentPod(pod) ?? []),
         nodes: this.#nodes.list(),
@@ -214,10 +214,10 @@ export class NetworkPolicyControllers implements Runnable {
       this.#catalogue.value,
       this.#detectedAt,
     );
-    return this.#view;
+    return this.#known;
   }
 
-  #providerController(cluster: Pick<Cluster, 'patch' | 'delete'>, providers: () => ProviderView): Controller {
+  #providerController(cluster: Pick<Cluster, 'patch' | 'delete'>, providers: () => ClusterProviders): Controller {
     const declared = this.#declared;
     const reconciler = new ProviderReconciler({ cluster, declared, providers });
     return this.#controller('network-policy-providers', {
@@ -229,7 +229,7 @@ export class NetworkPolicyControllers implements Runnable {
 
   #statusController(
     cluster: Pick<Cluster, 'patch' | 'delete'>,
-    providers: () => ProviderView,
+    providers: () => ClusterProviders,
     metrics: NetworkPolicyMetrics,
   ): Controller {
     const policies = this.#policies;
@@ -299,7 +299,7 @@ function withoutNodeDetails({ apiVersion, kind, metadata, status }: KubernetesOb
 }
 
 /** What of the providers decides about statuses. */
-function fingerprint({ digest, providers, unguardedNodes }: ProviderView): string {
+function fingerprint({ digest, providers, unguardedNodes }: ClusterProviders): string {
   const instances = providers.map(({ instance, controllerName, os }) => [instance, controllerName, os]);
   return JSON.stringify([digest, unguardedNodes > 0, instances]);
 }

@@ -5,12 +5,12 @@ import { EFFECTS, FEATURES } from '../engine/network-policy/index.ts';
 import { findCondition, type NetworkPolicyStatus, type ProviderEntry } from '../resources/index.ts';
 import type { ObjectCache } from '../runtime/index.ts';
 import { ACCEPTED } from './policy-status.ts';
-import type { ProviderView } from './provider-view.ts';
+import type { ClusterProviders } from './cluster-providers.ts';
 
 export interface NetworkPolicyMetricsOptions {
   readonly registry: Registry;
   readonly statuses: Pick<ObjectCache<NetworkPolicyStatus>, 'list'>;
-  readonly providers: () => ProviderView | undefined;
+  readonly providers: () => ClusterProviders | undefined;
   /** Whether the configured catalogue could not be loaded. */
   readonly isCatalogueMissing: () => boolean;
 }
@@ -44,11 +44,11 @@ export class NetworkPolicyMetrics {
       registers,
       collect() {
         this.reset();
-        const view = providers();
-        for (const { name, entry } of knownEntries(statuses.list(), view)) {
+        const known = providers();
+        for (const { name, entry } of knownEntries(statuses.list(), known)) {
           this.inc({ provider: name, accepted: findCondition(entry.conditions, ACCEPTED)?.status ?? 'Unknown' });
         }
-        if (view?.providers.length === 0) {
+        if (known?.providers.length === 0) {
           this.set({ provider: NO_PROVIDER, accepted: 'Unknown' }, statuses.list().length);
         }
       },
@@ -115,9 +115,9 @@ export class NetworkPolicyMetrics {
 /** The entries of providers that count, so that forged statuses add no series. */
 function knownEntries(
   statuses: readonly NetworkPolicyStatus[],
-  view: ProviderView | undefined,
+  known: ClusterProviders | undefined,
 ): readonly { readonly name: string; readonly entry: ProviderEntry }[] {
-  const names = new Map(view?.providers.map(({ controllerName, instance }) => [controllerName, instance.name]));
+  const names = new Map(known?.providers.map(({ controllerName, instance }) => [controllerName, instance.name]));
   return statuses.flatMap(({ status }) =>
     (status?.providers ?? []).flatMap((entry) => {
       const name = names.get(entry.controllerName);

@@ -75,8 +75,8 @@ describe('the status in the NetworkPolicy itself', () => {
   it('never creates or changes a NetworkPolicy that replaced the one of the status', async () => {
     const object = await policy();
     await cluster.admin.delete(POLICIES, KEY);
-    const view = { get: () => object, subscribe: () => () => {} };
-    const projection = new PolicyProjection(cluster.admin, view, { annotation: 'write', subresource: true });
+    const known = { get: () => object, subscribe: () => () => {} };
+    const projection = new PolicyProjection(cluster.admin, known, { annotation: 'write', subresource: true });
     await projection.write(object, status(), signal);
     await assert.rejects(policy(), { code: 404 });
     const { metadata } = await cluster.admin.create<KubernetesObject>(POLICIES, rangePolicy());

@@ -6,7 +6,7 @@ import { findCondition, type KubernetesObject, type NetworkPolicyProvider } from
 import { readAgentPod } from './agent-pod.ts';
 import { isApplied } from './applied-status.ts';
 import { networkPolicyStatusFields, type StatusFields } from './policy-status.ts';
-import { type ProviderView, viewProviders } from './provider-view.ts';
+import { type ClusterProviders, clusterProviders } from './cluster-providers.ts';
 import { agentPod, rangePolicy, type SamplePod } from './testing/sample-cluster.ts';
 
 const NOW = Date.parse('2026-11-24T08:00:00Z');
@@ -17,9 +17,9 @@ interface Sample {
   readonly declared?: readonly NetworkPolicyProvider[];
 }
 
-function view({ pods = [], nodes = [], declared = [] }: Sample, now = NOW): ProviderView {
+function known({ pods = [], nodes = [], declared = [] }: Sample, now = NOW): ClusterProviders {
   const agents = pods.flatMap((pod) => readAgentPod(agentPod(pod)) ?? []);
-  return viewProviders({ pods: agents, nodes, configMaps: [], declared }, builtinCatalogue(), now);
+  return clusterProviders({ pods: agents, nodes, configMaps: [], declared }, builtinCatalogue(), now);
 }
 
 function declare(name: string, spec: Partial<NetworkPolicyProvider['spec']> = {}): NetworkPolicyProvider {
@@ -37,7 +37,7 @@ function node(name: string, creationTimestamp: string): KubernetesObject {
 }
 
 function accepted(sample: Sample, policy = rangePolicy()): string {
-  const { conditions } = networkPolicyStatusFields(policy, view(sample), undefined, NOW);
+  const { conditions } = networkPolicyStatusFields(policy, known(sample), undefined, NOW);
   const { status, reason } = findCondition(conditions, 'Accepted') ?? assert.fail('no condition');
   return `${status} ${reason}`;
 }
@@ -103,7 +103,7 @@ describe('the status of a policy', () => {
     assert.equal(accepted({ pods: [{}], declared: [valid] }), 'True Accepted');
     const wrong = declare('cilium', { capabilities: { features: { EndPort: [{ ...row, support: 'Maybe' }] } } });
     assert.equal(accepted({ pods: [{}], declared: [wrong] }), 'False FeatureNotSupported');
-    assert.match(view({ declared: [wrong] }).mistakes.get('cilium') ?? '', /features\.EndPort\[0\]\.support/);
+    assert.match(known({ declared: [wrong] }).mistakes.get('cilium') ?? '', /features\.EndPort\[0\]\.support/);
   });
 
   const malformed: readonly (readonly [string, unknown])[] = [
@@ -125,10 +125,10 @@ describe('the status of a policy', () => {
 
   it('loses the entry of a provider that is removed, and keeps those of others', () => {
     const calico = { name: 'c', container: 'calico-node', image: 'calico/node:v3.28.0' };
-    const both = networkPolicyStatusFields(rangePolicy(), view({ pods: [{}, calico] }), undefined, NOW);
+    const both = networkPolicyStatusFields(rangePolicy(), known({ pods: [{}, calico] }), undefined, NOW);
     const foreign = { controllerName: 'example.com/agent', conditions: [] };
     const before = { ...both, providers: [...(both.providers ?? []), foreign] };
-    const after = networkPolicyStatusFields(rangePolicy(), view({ pods: [calico] }), before, NOW);
+    const after = networkPolicyStatusFields(rangePolicy(), known({ pods: [calico] }), before, NOW);
     const providers = after.providers?.map(({ controllerName }) => controllerName);
     assert.deepEqual(providers, ['projectcalico.org/felix']);
     assert.equal(after.summary?.providers, 'calico 3.28.0, example.com/agent');
@@ -144,7 +144,7 @@ describe('the status of a policy', () => {
     ];
     const wrong = declare('cilium', { capabilities: { features: { EndPort } } });
     assert.equal(accepted({ pods: [{}], declared: [wrong] }), 'False FeatureNotSupported');
-    assert.match(view({ declared: [wrong] }).mistakes.get('cilium') ?? '', /overlaps/);
+    assert.match(known({ declared: [wrong] }).mistakes.get('cilium') ?? '', /overlaps/);
   });
 
   it('never accepts a field that the catalogue does not know', () => {
@@ -158,7 +158,7 @@ describe('the status of a policy', () => {
     const spec = { podSelector: {}, policyTypes: ['Ingress', 'Egress'], egress: [{ ports }] };
     const { providers, findings, summary, conditions } = networkPolicyStatusFields(
       { ...rangePolicy(), spec },
-      view({ pods: [NEW] }),
+      known({ pods: [NEW] }),
       undefined,
       NOW,
     );
@@ -182,16 +182,16 @@ describe('the status of a policy', () => {
     const agent = { container: 'aws-eks-nodeagent', image: 'x/aws-network-policy-agent:v1.1.0' };
     const pods = [{ ...agent, args: ['--enable-network-policy=true'] }];
     assert.equal(accepted({ pods }, { ...rangePolicy(), spec }), 'False LimitExceeded');
-    const { conditions } = networkPolicyStatusFields({ ...rangePolicy(), spec }, view({ pods }), undefined, NOW);
+    const { conditions } = networkPolicyStatusFields({ ...rangePolicy(), spec }, known({ pods }), undefined, NOW);
     assert.match(findCondition(conditions, 'Accepted')?.message ?? '', /at most 24 of the 25 port entries/);
   });
 
   it('is a PartialFailure where nodes have no agent, after a grace period', () => {
     const nodes = [node('a', '2026-11-24T07:00:00Z'), node('b', '2026-11-24T07:57:00Z')];
     const pods = [{ ...NEW, node: 'a' }];
-    assert.equal(view({ pods, nodes }).unguardedNodes, 0);
-    assert.equal(view({ pods, nodes }).nextChange, Date.parse('2026-11-24T08:02:00Z'));
-    const later = view({ pods, nodes }, NOW + 600_000);
+    assert.equal(known({ pods, nodes }).unguardedNodes, 0);
+    assert.equal(known({ pods, nodes }).nextChange, Date.parse('2026-11-24T08:02:00Z'));
+    const later = known({ pods, nodes }, NOW + 600_000);
     assert.equal(later.unguardedNodes, 1);
     const { conditions } = networkPolicyStatusFields(rangePolicy(), later, undefined, NOW);
     assert.equal(findCondition(conditions, 'Accepted')?.status, 'True');
@@ -199,9 +199,9 @@ describe('the status of a policy', () => {
   });
 
   it('keeps transition times, so that it is not written again', () => {
-    const first = networkPolicyStatusFields(rangePolicy(), view({ pods: [{}] }), undefined, NOW);
-    assert.ok(isApplied(first, networkPolicyStatusFields(rangePolicy(), view({ pods: [{}] }), first, NOW + 60_000)));
-    const upgraded = networkPolicyStatusFields(rangePolicy(), view({ pods: [NEW] }), first, NOW + 60_000);
+    const first = networkPolicyStatusFields(rangePolicy(), known({ pods: [{}] }), undefined, NOW);
+    assert.ok(isApplied(first, networkPolicyStatusFields(rangePolicy(), known({ pods: [{}] }), first, NOW + 60_000)));
+    const upgraded = networkPolicyStatusFields(rangePolicy(), known({ pods: [NEW] }), first, NOW + 60_000);
     assert.ok(!isApplied(first, upgraded));
   });
 });
@@ -233,9 +233,9 @@ describe('the status is a function of policy, providers and catalogue', () => {
       fc.property(fc.array(sample, { minLength: 1, maxLength: 4 }), fc.integer(), (history, seed) => {
         const last = history.at(-1) ?? assert.fail('empty');
         const policy = rangePolicy();
-        const direct = networkPolicyStatusFields(policy, view(last), undefined, NOW);
+        const direct = networkPolicyStatusFields(policy, known(last), undefined, NOW);
         const through = history.reduce<StatusFields | undefined>(
-          (before, one) => networkPolicyStatusFields(policy, view(shuffled(one, seed)), before, NOW),
+          (before, one) => networkPolicyStatusFields(policy, known(shuffled(one, seed)), before, NOW),
           undefined,
         );
         assert.deepEqual(through, direct);

@@ -27,7 +27,7 @@ import {
   timeText,
 } from '../resources/index.ts';
 import { shortened } from '../values/index.ts';
-import type { PresentProvider, ProviderView } from './provider-view.ts';
+import type { PresentProvider, ClusterProviders } from './cluster-providers.ts';
 
 export type StatusFields = NonNullable<NetworkPolicyStatus['status']>;
 
@@ -57,7 +57,7 @@ const MAX_WARNINGS = 16;
  */
 export function networkPolicyStatusFields(
   policy: KubernetesObject,
-  view: ProviderView,
+  known: ClusterProviders,
   previous: StatusFields | undefined,
   now: number,
   redundancy?: NetworkPolicyFinding,
@@ -65,17 +65,17 @@ export function networkPolicyStatusFields(
   const generation = policy.metadata.generation ?? 0;
   const analysed = analysePolicy(readNetworkPolicy(isJsonObject(policy) ? policy : {}));
   const findings = [...findingsOf(analysed.policy), ...(redundancy === undefined ? [] : [redundancy])];
-  const entries = view.providers.map((present) => {
+  const entries = known.providers.map((present) => {
     const verdict = verdictOf(present, analysed);
     const before = previous?.providers?.find(({ controllerName }) => controllerName === verdict.controllerName);
-    return { verdict, entry: providerEntry(present, verdict, view, before, generation, now) };
+    return { verdict, entry: providerEntry(present, verdict, known, before, generation, now) };
   });
   const ours = entries.map(({ entry }) => entry);
   const all = [...ours, ...foreignEntries(previous, ours)];
   const effect = worstEffect(entries.map(({ verdict }) => verdict));
   return {
     observedGeneration: generation,
-    catalogue: view.digest,
+    catalogue: known.digest,
     summary: {
       providers: providersText(all),
       ...optionalText('unsupported', unsupportedText(all)),
@@ -98,7 +98,7 @@ function verdictOf({ instance, support, controllerName }: PresentProvider, analy
 function providerEntry(
   { os }: PresentProvider,
   verdict: ProviderVerdict,
-  view: ProviderView,
+  known: ClusterProviders,
   before: ProviderEntry | undefined,
   generation: number,
   now: number,
@@ -110,7 +110,7 @@ function providerEntry(
     ...(version === undefined ? {} : { version }),
     ...(os === undefined ? {} : { os }),
     reporter: STATUS_FIELD_MANAGER,
-    conditions: conditionsOf(verdict, view.unguardedNodes > 0, before?.conditions, generation, now),
+    conditions: conditionsOf(verdict, known.unguardedNodes > 0, before?.conditions, generation, now),
     features: verdict.features.map((feature) => {
       const old = before?.features?.find(({ type }) => type === feature.type);
       return featureEntry(feature, old, generation, now);

@@ -12,7 +12,7 @@ import {
 import { type ObjectCache, WrittenObjects } from '../runtime/index.ts';
 import { isSame } from './applied-status.ts';
 import { STATUS_FIELD_MANAGER } from './policy-status.ts';
-import type { ProviderView } from './provider-view.ts';
+import type { ClusterProviders } from './cluster-providers.ts';
 import { isManaged } from './status-reconciler.ts';
 
 type ProviderStatus = NonNullable<NetworkPolicyProvider['status']>;
@@ -20,7 +20,7 @@ type ProviderStatus = NonNullable<NetworkPolicyProvider['status']>;
 export interface ProviderReconcilerOptions {
   readonly cluster: Pick<Cluster, 'patch' | 'delete'>;
   readonly declared: Pick<ObjectCache<NetworkPolicyProvider>, 'get' | 'subscribe'>;
-  readonly providers: () => ProviderView;
+  readonly providers: () => ClusterProviders;
 }
 
 export class ProviderReconciler {
@@ -33,9 +33,9 @@ export class ProviderReconciler {
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<void> {
-    const view = this.#options.providers();
+    const known = this.#options.providers();
     const current = this.#declared.get(key);
-    const isDetected = view.detected.some(({ name }) => name === key.name);
+    const isDetected = known.detected.some(({ name }) => name === key.name);
     if (current?.metadata.deletionTimestamp !== undefined || (current === undefined && !isDetected)) {
       return;
     }
@@ -46,7 +46,7 @@ export class ProviderReconciler {
       return;
     }
     const object = current ?? (await this.#apply(key, { metadata: { labels: MANAGED_BY }, spec: {} }, signal));
-    const status = statusOf(object, view);
+    const status = statusOf(object, known);
     if (!isSame(object.status, status)) {
       await this.#apply(key, { status }, signal, 'status');
     }
@@ -83,11 +83,11 @@ function isUntouched({ metadata, spec }: NetworkPolicyProvider): boolean {
   return isManaged(metadata.labels) && presence === 'Detected' && Object.keys(others).length === 0;
 }
 
-function statusOf(object: NetworkPolicyProvider, view: ProviderView): ProviderStatus {
+function statusOf(object: NetworkPolicyProvider, known: ClusterProviders): ProviderStatus {
   const name = object.metadata.name ?? '';
   const generation = object.metadata.generation ?? 0;
-  const present = view.providers.find(({ instance }) => instance.name === name);
-  const detected = view.detected.find((one) => one.name === name);
+  const present = known.providers.find(({ instance }) => instance.name === name);
+  const detected = known.detected.find((one) => one.name === name);
   const { version, settings = {} } = present?.instance ?? {};
   return {
     observedGeneration: generation,
@@ -95,21 +95,21 @@ function statusOf(object: NetworkPolicyProvider, view: ProviderView): ProviderSt
     ...(version === undefined ? {} : { version }),
     ...(Object.keys(settings).length === 0 ? {} : { settings }),
     ...(detected === undefined ? {} : { detected: { versions: detected.versions, nodes: detected.nodes.length } }),
-    conditions: setReadiness(object.status?.conditions, readinessOf(name, view), generation, Date.now()),
+    conditions: setReadiness(object.status?.conditions, readinessOf(name, known), generation, Date.now()),
   };
 }
 
-function readinessOf(name: string, view: ProviderView): Parameters<typeof setReadiness>[1] {
-  const mistake = view.mistakes.get(name);
+function readinessOf(name: string, known: ClusterProviders): Parameters<typeof setReadiness>[1] {
+  const mistake = known.mistakes.get(name);
   if (mistake !== undefined) {
     return { state: 'stalled', reason: 'InvalidCapabilities', message: `spec.capabilities do not count: ${mistake}` };
   }
-  const present = view.providers.find(({ instance }) => instance.name === name);
+  const present = known.providers.find(({ instance }) => instance.name === name);
   if (present !== undefined && present.support === undefined) {
     const message = 'the catalogue does not have this provider: write spec.capabilities';
     return { state: 'stalled', reason: 'NotInCatalogue', message };
   }
-  const count = view.unguardedNodes;
+  const count = known.unguardedNodes;
   const missing = count === 0 ? '' : `; ${count} nodes have no agent of any provider`;
   const message =
     present === undefined

@@ -21,7 +21,7 @@ import {
   statusSeverity,
 } from './policy-status.ts';
 import type { PolicyProjection } from './policy-projection.ts';
-import type { ProviderView } from './provider-view.ts';
+import type { ClusterProviders } from './cluster-providers.ts';
 import { inertTexts } from '../values/index.ts';
 
 /** The reason of the event about a status that others created for a NetworkPolicy that does not own it. */
@@ -33,7 +33,7 @@ export interface StatusReconcilerOptions {
   readonly cluster: Pick<Cluster, 'patch' | 'delete'>;
   readonly policies: Pick<ObjectCache, 'get'>;
   readonly statuses: Pick<ObjectCache<NetworkPolicyStatus>, 'get' | 'subscribe'>;
-  readonly providers: () => ProviderView;
+  readonly providers: () => ClusterProviders;
   /** That another policy of the namespace allows the same. */
   readonly redundancy: (key: ObjectKey) => NetworkPolicyFinding | undefined;
   readonly events: EventSink;

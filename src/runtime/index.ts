@@ -10,7 +10,7 @@ export { RuntimeMetrics } from './metrics.ts';
 export { ObjectCache } from './object-cache.ts';
 export { ObjectIndex } from './object-index.ts';
 export { ObjectStore } from './object-store.ts';
-export type { Change, ObjectView } from './object-store.ts';
+export type { Change, CachedObjects } from './object-store.ts';
 export {
   FAILED_REASON,
   outcomeOfError,

@@ -8,7 +8,7 @@ import { withoutBookkeeping } from './bookkeeping.ts';
 import type { CacheStats } from './metrics.ts';
 import type { IndexFunction, ObjectIndex } from './object-index.ts';
 import { ObjectStore } from './object-store.ts';
-import type { ChangeListener, ObjectView } from './object-store.ts';
+import type { ChangeListener, CachedObjects } from './object-store.ts';
 import type { Runnable } from './runnable.ts';
 
 /** The objects of a type that a cache holds. */
@@ -36,7 +36,7 @@ export interface ObjectCacheOptions<T extends KubernetesObject> extends CacheSco
  * The objects of a type, some milliseconds behind the cluster: listed once, then watched. All readers share the same
  * frozen objects. Until {@link synced} resolves, reads may miss objects.
  */
-export class ObjectCache<T extends KubernetesObject = KubernetesObject> implements ObjectView<T>, Runnable {
+export class ObjectCache<T extends KubernetesObject = KubernetesObject> implements CachedObjects<T>, Runnable {
   /** `pods`, `deployments.apps`, with the scope behind it if it has one. */
   readonly name: string;
   readonly type: ResourceType<T>;

@@ -13,7 +13,7 @@ export type Change<T extends KubernetesObject = KubernetesObject> =
 export type ChangeListener<T extends KubernetesObject = KubernetesObject> = (change: Change<T>) => void;
 
 /** The read side of a cache. All objects are frozen. */
-export interface ObjectView<T extends KubernetesObject = KubernetesObject> {
+export interface CachedObjects<T extends KubernetesObject = KubernetesObject> {
   readonly size: number;
   /** Grows with every change: results computed from the objects stay valid while it is equal. */
   readonly revision: number;
@@ -49,7 +49,7 @@ const ownerUids = (object: KubernetesObject): string[] => {
 };
 
 /** The objects of a type by namespace and name, with indexes. A reflector writes to it. */
-export class ObjectStore<T extends KubernetesObject = KubernetesObject> implements ObjectView<T> {
+export class ObjectStore<T extends KubernetesObject = KubernetesObject> implements CachedObjects<T> {
   readonly #transform: ((object: T) => T) | undefined;
   readonly #onError: ((error: unknown) => void) | undefined;
   readonly #namespaces = new Map<string, Map<string, T>>();

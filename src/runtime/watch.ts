@@ -1,7 +1,7 @@
 // Maps changes of objects to the keys to reconcile.
 import { keyOf, keyText } from '../resources/index.ts';
 import type { KubernetesObject, ObjectKey } from '../resources/index.ts';
-import type { Change, ObjectView } from './object-store.ts';
+import type { Change, CachedObjects } from './object-store.ts';
 import { DEFAULT_PRIORITY, LOW_PRIORITY } from './work-queue.ts';
 
 /** Whether a change causes a reconciliation. */
@@ -10,7 +10,10 @@ export type Predicate<T extends KubernetesObject = KubernetesObject> = (change: 
 type KeyMapper<T extends KubernetesObject = KubernetesObject> = (object: T) => Iterable<ObjectKey>;
 
 /** The part of a cache that a watch uses. */
-export interface WatchedCache<T extends KubernetesObject = KubernetesObject> extends Pick<ObjectView<T>, 'subscribe'> {
+export interface WatchedCache<T extends KubernetesObject = KubernetesObject> extends Pick<
+  CachedObjects<T>,
+  'subscribe'
+> {
   readonly name: string;
   readonly synced: Promise<void>;
 }

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
 import type { SourcesConfig, TrustRoot, Verification } from '../modules/index.ts';
 import { admissionHandler } from './admission/admission-endpoint.ts';
-import { createAdmissionServer, hostText, listen, RequestRefused, RoutedServer } from '../https/index.ts';
+import { createAdmissionServer, hostText, listen, RequestRefusal, RoutedServer } from '../https/index.ts';
 import type { AdmissionServer, ClientTimeouts, TlsFiles } from '../https/index.ts';
 import { EvaluationHost } from '../evaluation/index.ts';
 import type { PoolAnswer, ClusterSource, ReviewRoute, WorkerPool } from '../evaluation/index.ts';
@@ -16,7 +16,7 @@ import type { LogEntry, Logger } from '../log/index.ts';
 import { MetricsEndpoint } from '../metrics/index.ts';
 import { ServerMetrics } from './metrics/metrics.ts';
 import { MonitoredLog } from './monitoring/monitored-log.ts';
-import { operationsRoutes, type PoliciesView } from './status/operations-routes.ts';
+import { operationsRoutes, type PoliciesAnswer } from './status/operations-routes.ts';
 import type { PhaseChange } from './policies/registry-entry.ts';
 import type { PolicyHost, PolicySource } from './policies/policy-source.ts';
 import type { ServedPolicyStatus } from './status/served-policy-status.ts';
@@ -219,10 +219,13 @@ export class PolicyServer {
   }
 
   /** The status of all policies. */
-  policies(): PoliciesView {
-    const view = this.#policies?.view() ?? { source: { path: '', loadedAt: null, error: null }, policies: [] };
+  policies(): PoliciesAnswer {
+    const answer = this.#policies?.policiesAnswer() ?? {
+      source: { path: '', loadedAt: null, error: null },
+      policies: [],
+    };
     const { memory } = this.#evaluation;
-    return { ...view, memory: { budgetBytes: memory.budget.bytes, bytes: memory.bytes, owners: memory.owners() } };
+    return { ...answer, memory: { budgetBytes: memory.budget.bytes, bytes: memory.bytes, owners: memory.owners() } };
   }
 
   /** The status of one policy; undefined when it is not declared. */
@@ -251,7 +254,7 @@ export class PolicyServer {
    */
   async prevalidate(request: PrevalidationRequest, signal?: AbortSignal): Promise<PrevalidationResult> {
     if (this.#replica === undefined || this.#stopping !== undefined) {
-      throw new RequestRefused(503, 'the policy server is not running as a replica: expected one that has started');
+      throw new RequestRefusal(503, 'the policy server is not running as a replica: expected one that has started');
     }
     return await this.#replica.prevalidate(request, signal);
   }

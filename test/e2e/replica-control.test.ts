@@ -13,7 +13,7 @@ import type { PolicyServerReplica } from '../../src/resources/index.ts';
 import { ensureLocalCertificates, REPLICA_RULES } from '../../src/control/index.ts';
 import { ReplicaControl } from '../../src/server/replica/replica-control.ts';
 import { setHash } from '../../src/server/replica/replica-status.ts';
-import { TestView } from '../../src/server/replica/testing/test-view.ts';
+import { TestReplicaState } from '../../src/server/replica/testing/test-replica-state.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';
@@ -63,7 +63,7 @@ describe('replicas on a real API server', { skip: skipWithoutCluster() }, () => 
 
   it('report, know each other, cause no writes when nothing happens, and leave', { timeout: 60_000 }, async () => {
     const { caFile, controlCertFile: certFile, controlKeyFile: keyFile } = await ensureLocalCertificates(folder);
-    const views = [new TestView(), new TestView()];
+    const views = [new TestReplicaState(), new TestReplicaState()];
     const clusters = views.map(() => connect(server.token('replica')));
     const peers: (readonly string[])[] = [[], []];
     const controls = views.map(

@@ -6,7 +6,7 @@ import { eventually, HubScene, TestCertificates } from '../../src/lifecycle/repl
 import { REPLICA_TIMING } from '../../src/lifecycle/replicas/replica-timing.ts';
 import { reportOf } from '../../src/lifecycle/replicas/testing/test-replica.ts';
 import type { AdmissionPolicySpec } from '../../src/resources/index.ts';
-import { RequestRefused } from '../../src/https/errors.ts';
+import { RequestRefusal } from '../../src/https/errors.ts';
 import { ControlEndpoint } from '../../src/control/control-endpoint.ts';
 import type { ReportSource } from '../../src/control/report-source.ts';
 import type { PrevalidationRequest, PrevalidationResult, RevisionReport } from '../../src/control/index.ts';
@@ -166,10 +166,10 @@ describe('ReplicaHub and ControlEndpoint', { timeout: 60_000 }, () => {
       const bad = { ok: false, reason: 'InvalidSettings', message: 'no', isTransient: false } as const;
       answer.of = () => Promise.resolve(bad);
       assert.deepEqual(await scene.hub.prevalidate('default', request, signal), bad);
-      answer.of = () => Promise.reject(new RequestRefused(422, 'not so'));
+      answer.of = () => Promise.reject(new RequestRefusal(422, 'not so'));
       const refused = await scene.hub.prevalidate('default', request, signal);
       assert.ok(!refused.ok && refused.message.includes('not so'));
-      answer.of = () => Promise.reject(new RequestRefused(503, 'busy'));
+      answer.of = () => Promise.reject(new RequestRefusal(503, 'busy'));
       await assert.rejects(scene.hub.prevalidate('default', request, signal), { name: 'Waiting' });
       assert.equal(scene.states()?.join(), 'r1=connected');
     });

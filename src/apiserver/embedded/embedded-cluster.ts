@@ -132,7 +132,7 @@ export class EmbeddedCluster implements AsyncDisposable {
       state,
       authorizer: this.authorizer,
       definitions: () => this.definitions(),
-      convert: (object, apiVersion, kind) => registry.findKind(apiVersion, kind)?.view(object) ?? object,
+      convert: (object, apiVersion, kind) => registry.findKind(apiVersion, kind)?.inServedVersion(object) ?? object,
       prepare: (object, { group, version, resource }) => {
         const rules = registry.find(group, version, resource)?.rules;
         rules?.prune(object);

@@ -24,7 +24,7 @@ import type { WatchLifetime } from './objects/object-watch.ts';
 import type { ObjectWrites } from './objects/object-writes.ts';
 import type { SubresourceCreator } from './subresource-creator.ts';
 
-/** The parts that the views of all users share. */
+/** The parts that the clusters of all users share. */
 export interface UserClusterParts {
   readonly context: ClusterContext;
   readonly writer: ObjectWrites;

@@ -265,7 +265,7 @@ export class Gateway {
       definition,
       cluster: this.#options.cluster.as(call.user),
       state: this.#options.cluster.state,
-      view: {
+      form: {
         representation,
         printer: printerOf(definition, target.subresource),
         includeObject: representation.as === 'Table' ? includeObjectOf(query) : 'Metadata',
@@ -349,11 +349,11 @@ export class Gateway {
 
   async #watch({ response, user }: Call, request: ResourceRequest): Promise<void> {
     const signal = AbortSignal.any([request.signal, this.#stopping.signal]);
-    const { definition, view } = request;
+    const { definition, form } = request;
     const { slowWatcherMs } = this.#options;
     const timing = slowWatcherMs === undefined ? {} : { slowWatcherMs };
     const shared = { lines: this.#lines, turns: this.#turns, unread: this.#unread, now: this.#now };
-    const stream = { response, user: user?.username ?? '', definition, view, ...shared, signal, ...timing };
+    const stream = { response, user: user?.username ?? '', definition, form, ...shared, signal, ...timing };
     const end = await sendWatch(stream, watchResource({ ...request, signal }));
     if (end === 'client-slow') {
       response.destroy();

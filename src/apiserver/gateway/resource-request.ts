@@ -15,8 +15,8 @@ import { deleteOptions, listOptions, selectorsOf, watchOptions, writeOptions } f
 import type { ParsedWriteOptions } from './request-options.ts';
 import type { ResourceTarget } from './request-target.ts';
 import { subresourcesOf, verbsOf } from '../subresources.ts';
-import { listView, objectView } from './table.ts';
-import type { View } from './table.ts';
+import { formattedList, formattedObject } from './table.ts';
+import type { ResponseForm } from './table.ts';
 
 /** A request for a served resource. */
 export interface ResourceRequest {
@@ -28,7 +28,7 @@ export interface ResourceRequest {
   readonly cluster: Cluster;
   /** The state before the request, on which some responses depend. */
   readonly state: ClusterState;
-  readonly view: View;
+  readonly form: ResponseForm;
   readonly signal: AbortSignal;
   readonly onWarning: (text: string) => void;
   /** Milliseconds since 1970. */
@@ -110,9 +110,9 @@ async function get(call: ResourceRequest): Promise<GatewayAnswer> {
 }
 
 async function list(call: ResourceRequest): Promise<GatewayAnswer> {
-  const { cluster, definition, target, query, signal, view, now } = call;
+  const { cluster, definition, target, query, signal, form, now } = call;
   const found = await cluster.list(definition, { ...inNamespace(target), ...listOptions(query), signal });
-  return { status: 200, body: listView(view, definition, found, now) };
+  return { status: 200, body: formattedList(form, definition, found, now) };
 }
 
 async function create(call: ResourceRequest): Promise<GatewayAnswer> {
@@ -333,8 +333,8 @@ function expectedType(
   return { apiVersion: apiVersionOf(type), kind: type.kind };
 }
 
-function answerObject({ view, now }: ResourceRequest, status: number, object: KubernetesObject): GatewayAnswer {
-  return { status, body: objectView(view, object, now) };
+function answerObject({ form, now }: ResourceRequest, status: number, object: KubernetesObject): GatewayAnswer {
+  return { status, body: formattedObject(form, object, now) };
 }
 
 function keyOfTarget({ namespace, name = '' }: ResourceTarget): ObjectKey {

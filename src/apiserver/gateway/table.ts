@@ -28,7 +28,7 @@ export function includeObjectOf(query: URLSearchParams): IncludeObject {
 }
 
 /** How a request's objects are returned. */
-export interface View {
+export interface ResponseForm {
   readonly representation: Representation;
   readonly printer: TablePrinter;
   readonly includeObject: IncludeObject;
@@ -70,15 +70,15 @@ export function printerOf(definition: ResourceDefinition, subresource: string | 
  * An object in the requested representation.
  * @throws ApiError 406 for PartialObjectMetadataList.
  */
-export function objectView(view: View, object: KubernetesObject, now: number): object {
-  const { as } = view.representation;
+export function formattedObject(form: ResponseForm, object: KubernetesObject, now: number): object {
+  const { as } = form.representation;
   switch (as) {
     case undefined:
       return object;
     case 'Table':
-      return tableOf(view, { resourceVersion: object.metadata.resourceVersion ?? '' }, [object], now);
+      return tableOf(form, { resourceVersion: object.metadata.resourceVersion ?? '' }, [object], now);
     case 'PartialObjectMetadata':
-      return partialMetadata(object, view.representation.version);
+      return partialMetadata(object, form.representation.version);
     default:
       throw new ApiError(
         406,
@@ -92,14 +92,19 @@ export function objectView(view: View, object: KubernetesObject, now: number): o
  * A list in the requested representation.
  * @throws ApiError 406 for PartialObjectMetadata.
  */
-export function listView(view: View, definition: ResourceDefinition, list: ObjectList, now: number): object {
-  const { as, version } = view.representation;
+export function formattedList(
+  form: ResponseForm,
+  definition: ResourceDefinition,
+  list: ObjectList,
+  now: number,
+): object {
+  const { as, version } = form.representation;
   const { metadata, items } = list;
   switch (as) {
     case undefined:
       return { kind: `${definition.kind}List`, apiVersion: apiVersionText(definition), metadata, items };
     case 'Table':
-      return tableOf(view, metadata, items, now);
+      return tableOf(form, metadata, items, now);
     case 'PartialObjectMetadataList':
       return {
         kind: 'PartialObjectMetadataList',
@@ -122,13 +127,13 @@ function apiVersionText({ group, version }: ResourceDefinition): string {
 
 /** A table. In a watch, only the first one has column definitions. */
 export function tableOf(
-  view: View,
+  form: ResponseForm,
   metadata: object,
   objects: readonly KubernetesObject[],
   now: number,
   hasColumns = true,
 ): object {
-  const { printer, includeObject, representation } = view;
+  const { printer, includeObject, representation } = form;
   return {
     kind: 'Table',
     apiVersion: `meta.k8s.io/${representation.version}`,

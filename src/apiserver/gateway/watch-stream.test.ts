@@ -22,14 +22,14 @@ describe('streams of watches', () => {
     const abort = new AbortController();
     const { promise: changed, resolve: change } = Promise.withResolvers<WatchEvent>();
     const shared = { lines: new EventLines(), turns: new EventTurns(4 * LINE_BYTES), unread: new UnreadEvents() };
-    const view = {
+    const form = {
       representation: PLAIN_JSON,
       printer: printerOf(definition, undefined),
       includeObject: 'None' as const,
     };
     const responses = Array.from({ length: WATCHES }, () => new ServerResponse(new IncomingMessage(new Socket())));
     const ended = responses.map(async (response) => {
-      const stream = { response, user: 'mallory', definition, view, ...shared, now: Date.now, signal: abort.signal };
+      const stream = { response, user: 'mallory', definition, form, ...shared, now: Date.now, signal: abort.signal };
       return await sendWatch(stream, oneEvent(changed));
     });
     await nextTurn();

@@ -9,8 +9,8 @@ import type { KubernetesObject } from '../../resources/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { type EventFormat, type EventLines, WHOLE_OBJECTS } from './event-lines.ts';
 import type { EventTurns } from './event-turns.ts';
-import { objectView, tableOf } from './table.ts';
-import type { View } from './table.ts';
+import { formattedObject, tableOf } from './table.ts';
+import type { ResponseForm } from './table.ts';
 import type { UnreadEvents } from './unread-events.ts';
 
 /**
@@ -28,7 +28,7 @@ export interface WatchStream {
   /** Name of the user. */
   readonly user: string;
   readonly definition: ResourceDefinition;
-  readonly view: View;
+  readonly form: ResponseForm;
   /** Of all watches. */
   readonly lines: EventLines;
   /** Of all watches. */
@@ -138,44 +138,50 @@ async function drained({ response, unread, slowWatcherMs = SLOW_WATCHER_MS }: Wa
 }
 
 function lineOf(
-  { definition, view, lines, now }: WatchStream,
+  { definition, form, lines, now }: WatchStream,
   event: WatchEvent,
   hasColumns: boolean,
 ): string | Buffer {
-  const format = event.type === 'BOOKMARK' ? undefined : sharedFormat(view);
+  const format = event.type === 'BOOKMARK' ? undefined : sharedFormat(form);
   if (format !== undefined) {
     return lines.lineOf(event, format);
   }
-  return `${JSON.stringify({ type: event.type, object: eventObject(definition, view, event, now(), hasColumns) })}\n`;
+  return `${JSON.stringify({ type: event.type, object: eventObject(definition, form, event, now(), hasColumns) })}\n`;
 }
 
 /** The format that all watchers of a representation share; undefined for tables, whose cells have ages. */
-function sharedFormat(view: View): EventFormat | undefined {
-  const { as, version } = view.representation;
+function sharedFormat(form: ResponseForm): EventFormat | undefined {
+  const { as, version } = form.representation;
   if (as === undefined) {
     return WHOLE_OBJECTS;
   }
-  return as === 'Table' ? undefined : { name: `${as} ${version}`, encode: (object) => objectView(view, object, 0) };
+  return as === 'Table'
+    ? undefined
+    : { name: `${as} ${version}`, encode: (object) => formattedObject(form, object, 0) };
 }
 
 function eventObject(
   definition: ResourceDefinition,
-  view: View,
+  form: ResponseForm,
   { type, object }: WatchEvent,
   now: number,
   hasColumns: boolean,
 ): object {
   if (type === 'BOOKMARK') {
-    return bookmark(definition, view, object);
+    return bookmark(definition, form, object);
   }
-  if (view.representation.as === 'Table') {
+  if (form.representation.as === 'Table') {
     const metadata = { resourceVersion: object.metadata.resourceVersion ?? '' };
-    return tableOf(view, metadata, [object], now, hasColumns);
+    return tableOf(form, metadata, [object], now, hasColumns);
   }
-  return objectView(view, object, now);
+  return formattedObject(form, object, now);
 }
 
-function bookmark(definition: ResourceDefinition, { representation }: View, { metadata }: KubernetesObject): object {
+function bookmark(
+  definition: ResourceDefinition,
+  { representation }: ResponseForm,
+  { metadata }: KubernetesObject,
+): object {
   switch (representation.as) {
     case undefined:
       return { kind: definition.kind, apiVersion: apiVersionOf(definition), metadata };

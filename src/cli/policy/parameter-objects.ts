@@ -32,7 +32,7 @@ export class ParameterObjects {
       return { state: 'absent' };
     }
     this.#published.set(`${apiVersion} ${kind}`, [apiVersion, kind]);
-    return viewOf(object, reference);
+    return foundObject(object, reference);
   }
 
   /** The objects that were looked up in vain since the last call. */
@@ -54,7 +54,7 @@ function isObject(object: JsonObject, { apiVersion, kind, namespace = '', name }
 }
 
 /** The object as policies get it from a cluster. */
-function viewOf(object: JsonObject, { apiVersion, kind, annotations = [] }: ObjectReference): Found {
+function foundObject(object: JsonObject, { apiVersion, kind, annotations = [] }: ObjectReference): Found {
   const whole = object as unknown as KubernetesObject;
   if (apiVersion === 'v1' && kind === 'Namespace') {
     const { metadata } = whole;

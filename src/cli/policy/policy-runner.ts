@@ -75,7 +75,7 @@ export function isVerdict({ outcome, errorCode }: Observation): boolean {
 }
 
 /** The policy refuses its settings; worded as kwctl does. */
-export class SettingsRefused extends CliError {
+export class SettingsRefusal extends CliError {
   readonly reason: string;
 
   constructor(reason: string, hasSettings: boolean) {
@@ -240,7 +240,7 @@ export class PolicyRunner implements AsyncDisposable {
 
 function loadError(definition: PolicyDefinition, { reason, message, at }: LoadFailure): CliError {
   if (reason === 'InvalidSettings') {
-    return new SettingsRefused(message, definition.kind === 'group' || definition.settingsJson !== '{}');
+    return new SettingsRefusal(message, definition.kind === 'group' || definition.settingsJson !== '{}');
   }
   const { stage = 'start', unit = definition.id, isOverdue = false } = at ?? {};
   if (isOverdue) {

@@ -40,7 +40,7 @@ export class CachedCredentials implements CredentialSource {
     return cached.credentials;
   }
 
-  refused(): boolean {
+  dropRefused(): boolean {
     this.#cached = undefined;
     return true;
   }

@@ -26,7 +26,7 @@ export interface CredentialSource {
    */
   current(signal?: AbortSignal): Promise<ClientCredentials>;
   /** Drops credentials that the server rejected with 401. True when {@link current} may return others for a retry. */
-  refused(credentials: ClientCredentials): boolean;
+  dropRefused(credentials: ClientCredentials): boolean;
 }
 
 /** A cluster's address, and the credentials for it. */
@@ -47,7 +47,7 @@ export interface Connection {
 
 /** Credentials that never change. */
 export function fixedCredentials(credentials: ClientCredentials, description: string): CredentialSource {
-  return { description, current: () => Promise.resolve(credentials), refused: () => false };
+  return { description, current: () => Promise.resolve(credentials), dropRefused: () => false };
 }
 
 /** A bearer token that never changes. */
@@ -66,7 +66,7 @@ export function impersonating(source: CredentialSource, impersonate: Impersonate
       own.set(both, credentials);
       return both;
     },
-    refused: (credentials) => source.refused(own.get(credentials) ?? credentials),
+    dropRefused: (credentials) => source.dropRefused(own.get(credentials) ?? credentials),
   };
 }
 

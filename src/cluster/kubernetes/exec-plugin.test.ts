@@ -67,11 +67,11 @@ describe('ExecPlugin', () => {
     const source = plugin(context, script, {}, { now: () => now });
     const first = await source.current();
     assert.equal(await source.current(), first);
-    assert.equal(source.refused(first), true);
+    assert.equal(source.dropRefused(first), true);
     const second = await source.current();
     assert.notDeepEqual(second, first);
     // The rejected credentials are not the cached ones: another request was faster.
-    source.refused(first);
+    source.dropRefused(first);
     assert.equal(await source.current(), second);
     now = Date.parse(expires);
     assert.notDeepEqual(await source.current(), second);

@@ -80,7 +80,7 @@ export class ExecPlugin implements CredentialSource {
     return (await this.#running).credentials;
   }
 
-  refused(credentials: ClientCredentials): boolean {
+  dropRefused(credentials: ClientCredentials): boolean {
     // Another request may have renewed them already.
     if (this.#cached?.credentials === credentials) {
       this.#cached = undefined;

@@ -170,7 +170,7 @@ describe('HttpClient', () => {
     const credentials: CredentialSource = {
       description: 'the token of users[0].user',
       current: () => Promise.resolve<ClientCredentials>({ authorization: `Bearer ${tokens[at]}` }),
-      refused: () => ++at > 0,
+      dropRefused: () => ++at > 0,
     };
     const http = client(context, { server: server.url, credentials, origin: 'context "dev"' });
     assert.equal((await http.send({ method: 'GET', path: '/x' })).status, 200);
@@ -191,7 +191,7 @@ describe('HttpClient', () => {
     const credentials: CredentialSource = {
       description: 'the token of users[0].user',
       current: () => Promise.resolve<ClientCredentials>({ authorization: 'Bearer good' }),
-      refused: () => true,
+      dropRefused: () => true,
     };
     const http = client(context, { server: server.url, credentials });
     await assert.rejects(http.send({ method: 'POST', path: '/x' }), { name: 'ApiError', code: 401, message });
@@ -212,7 +212,7 @@ describe('HttpClient', () => {
     const credentials: CredentialSource = {
       description: 'a certificate',
       current: () => Promise.resolve({ clientCertificate: user }),
-      refused: () => false,
+      dropRefused: () => false,
     };
     const trusting = client(context, { server: server.url, ca: own.cert, credentials });
     assert.equal((await trusting.send({ method: 'GET', path: '/x' })).body.toString(), '{"clientName":"alice"}');

@@ -157,7 +157,7 @@ export class HttpClient {
         return attempt;
       }
       const { answer } = attempt;
-      if (isUnauthenticated(answer) && renewals === 0 && source?.refused(credentials) === true) {
+      if (isUnauthenticated(answer) && renewals === 0 && source?.dropRefused(credentials) === true) {
         renewals += 1;
         continue;
       }

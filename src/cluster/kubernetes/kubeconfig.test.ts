@@ -111,7 +111,7 @@ clusters:
     assert.deepEqual(await source?.current(), { authorization: 'Bearer one' });
     folder.write('token', 'two\n');
     assert.deepEqual(await source?.current(), { authorization: 'Bearer one' });
-    assert.equal(source?.refused(await source.current()), true);
+    assert.equal(source?.dropRefused(await source.current()), true);
     assert.deepEqual(await source?.current(), { authorization: 'Bearer two' });
   });
 

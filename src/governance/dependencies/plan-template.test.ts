@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pendingMessage } from './pending-message.ts';
-import { hasUniqueNames, planTemplate, type TemplatePlan, type TemplateView } from './plan-template.ts';
+import { hasUniqueNames, planTemplate, type TemplatePlan, type TemplateFacts } from './plan-template.ts';
 import { dependency } from './testing/dependency-scene.ts';
 import type { UnmetDependency, UnmetReason } from './unmet-dependencies.ts';
 
@@ -19,7 +19,7 @@ const unmet = (reason: UnmetReason, name = 'default.b'): UnmetDependency => ({
   detail: '',
 });
 const EXISTING = { policy: 'default.a', pruneObjectBehavior: 'DeleteAll' };
-const view = (rest: Partial<TemplateView> = {}): TemplateView => ({
+const facts = (rest: Partial<TemplateFacts> = {}): TemplateFacts => ({
   policy: 'default.a',
   index: 3,
   hasUniqueNames: true,
@@ -39,8 +39,8 @@ const error = (template: string, text: string): TemplatePlan => ({
 });
 
 describe('planTemplate', () => {
-  /** In the order of the checks: each view fails its own check and all later ones. */
-  const checks: readonly (readonly [Partial<TemplateView>, TemplatePlan])[] = [
+  /** In the order of the checks: each facts fails its own check and all later ones. */
+  const checks: readonly (readonly [Partial<TemplateFacts>, TemplatePlan])[] = [
     [{ hasUniqueNames: false }, error('template-3', 'All policy-template names must be unique within a policy')],
     [
       { objectDefinition: {} },
@@ -93,7 +93,7 @@ describe('planTemplate', () => {
   for (const [index, [, expected]] of checks.entries()) {
     it(`decides by check ${index + 1} before all later ones`, () => {
       const failing = checks.slice(index).toReversed();
-      assert.deepEqual(planTemplate(view(Object.assign({}, ...failing.map(([rest]) => rest)))), expected);
+      assert.deepEqual(planTemplate(facts(Object.assign({}, ...failing.map(([rest]) => rest)))), expected);
     });
   }
 
@@ -101,7 +101,7 @@ describe('planTemplate', () => {
     const plan = (kind: string, isServed: boolean): TemplatePlan => {
       const apiVersion = 'policy.open-cluster-management.io/v1beta1';
       const mapping = isServed ? { isServed, isPolicyType: true } : { isServed, message: 'x' };
-      return planTemplate(view({ objectDefinition: { ...definition(), apiVersion, kind }, mapping }));
+      return planTemplate(facts({ objectDefinition: { ...definition(), apiVersion, kind }, mapping }));
     };
     for (const kind of ['OperatorPolicy', 'IamPolicy']) {
       for (const isServed of [true, false]) {
@@ -115,7 +115,7 @@ describe('planTemplate', () => {
   it('advises by the kind that is not served', () => {
     const message = (apiVersion: string, kind: string): string => {
       const objectDefinition = { ...definition(), apiVersion, kind };
-      const plan = planTemplate(view({ objectDefinition, mapping: { isServed: false, message: 'x' } }));
+      const plan = planTemplate(facts({ objectDefinition, mapping: { isServed: false, message: 'x' } }));
       return plan.type === 'error' ? plan.message : plan.type;
     };
     assert.match(
@@ -130,7 +130,7 @@ describe('planTemplate', () => {
 
   it('writes a core kind as Go does', () => {
     const objectDefinition = { ...definition(), apiVersion: 'v1', kind: 'Pod' };
-    const plan = planTemplate(view({ objectDefinition, mapping: { isServed: true, isPolicyType: false } }));
+    const plan = planTemplate(facts({ objectDefinition, mapping: { isServed: true, isPolicyType: false } }));
     assert.deepEqual(plan, error('config', 'policy-template kind is not supported: /v1, Kind=Pod'));
   });
 
@@ -147,13 +147,13 @@ describe('planTemplate', () => {
   ];
   for (const [reason, expected] of removals) {
     it(`answers ${reason} with ${expected}`, () => {
-      assert.equal(planTemplate(view({ existing: EXISTING, unmet: [unmet(reason)] })).type, expected);
+      assert.equal(planTemplate(facts({ existing: EXISTING, unmet: [unmet(reason)] })).type, expected);
     });
   }
 
   it('removes when one dependency is unmet for sure, whatever is not known of others', () => {
     const dependencies = [unmet('Stale'), unmet('Mismatch', 'default.c'), unmet('GetFailed', 'default.d')];
-    assert.equal(planTemplate(view({ existing: EXISTING, unmet: dependencies })).type, 'remove-because-unmet');
+    assert.equal(planTemplate(facts({ existing: EXISTING, unmet: dependencies })).type, 'remove-because-unmet');
   });
 
   it('removes only what prunes, both as declared and as it exists', () => {
@@ -165,7 +165,7 @@ describe('planTemplate', () => {
       ['toString', 'DeleteAll', 'suspend'],
     ] as const) {
       const plan = planTemplate(
-        view({
+        facts({
           objectDefinition: definition(declared),
           existing: { policy: 'default.a', pruneObjectBehavior: existing },
           unmet: [unmet('Mismatch')],
@@ -178,7 +178,7 @@ describe('planTemplate', () => {
   it('never touches an object that belongs to no policy', () => {
     const existing = { policy: undefined, pruneObjectBehavior: 'DeleteAll' };
     assert.deepEqual(
-      planTemplate(view({ existing, unmet: [unmet('Mismatch')] })),
+      planTemplate(facts({ existing, unmet: [unmet('Mismatch')] })),
       error(
         'config',
         'Template name must be unique. Policy template with kind: ConfigurationPolicy name: config already exists outside of a Policy',
@@ -188,7 +188,7 @@ describe('planTemplate', () => {
 
   it('takes any value for a definition, and bounds the message', () => {
     for (const objectDefinition of [undefined, null, 7, 'x', [], { kind: 7 }, { blob: 'x'.repeat(100_000) }]) {
-      const plan = planTemplate(view({ objectDefinition }));
+      const plan = planTemplate(facts({ objectDefinition }));
       assert.equal(plan.type, 'error');
       assert.ok(plan.type === 'error' && plan.message.length < 1_200);
     }

@@ -21,7 +21,7 @@ export type TemplateMapping =
   | { readonly isServed: false; readonly message: string };
 
 /** The input of a plan. */
-export interface TemplateView {
+export interface TemplateFacts {
   /** The name of the policy on the cluster: `<namespace>.<name>`. */
   readonly policy: string;
   readonly index: number;
@@ -78,21 +78,21 @@ const PRUNING: ReadonlySet<string> = new Set(['DeleteIfCreated', 'DeleteAll']);
 /** Length of the definition in the message about its missing kind. Characters. */
 const MAX_BODY_LENGTH = 1024;
 
-export function planTemplate(view: TemplateView): TemplatePlan {
-  const { objectDefinition, index } = view;
-  const problem = policyProblem(view);
+export function planTemplate(facts: TemplateFacts): TemplatePlan {
+  const { objectDefinition, index } = facts;
+  const problem = policyProblem(facts);
   if (problem !== undefined || !isJsonObject(objectDefinition)) {
     return failure(`template-${index}`, problem ?? missingKind(objectDefinition));
   }
   const template = textOf(valueAt(objectDefinition, 'metadata', 'name'));
-  const kindProblem = templateProblem(view, objectDefinition, template);
+  const kindProblem = templateProblem(facts, objectDefinition, template);
   if (kindProblem !== undefined) {
     return failure(template, kindProblem);
   }
-  if (view.unmet.length > 0) {
-    return unmetPlan(view, objectDefinition, template);
+  if (facts.unmet.length > 0) {
+    return unmetPlan(facts, objectDefinition, template);
   }
-  const { hubTemplateError } = view;
+  const { hubTemplateError } = facts;
   return hubTemplateError === undefined
     ? { type: 'apply', template }
     : { type: 'unresolved', template, message: templateErrorMessage(hubTemplateError) };
@@ -110,7 +110,7 @@ function policyProblem({
   objectDefinition,
   dependencies,
   index,
-}: TemplateView): string | undefined {
+}: TemplateFacts): string | undefined {
   if (!isUnique) {
     return 'All policy-template names must be unique within a policy';
   }
@@ -132,7 +132,7 @@ function missingKind(objectDefinition: unknown): string {
 
 /** An object of another policy is refused before anything is removed; upstream removes it while dependencies are unmet. */
 function templateProblem(
-  { mapping, existing, policy }: TemplateView,
+  { mapping, existing, policy }: TemplateFacts,
   objectDefinition: JsonObject,
   template: string,
 ): string | undefined {
@@ -165,7 +165,7 @@ function mappingAdvice(type: { readonly apiVersion: string; readonly kind: strin
 }
 
 function unmetPlan(
-  { unmet: dependencies, existing, ignorePending }: TemplateView,
+  { unmet: dependencies, existing, ignorePending }: TemplateFacts,
   objectDefinition: JsonObject,
   template: string,
 ): TemplatePlan {

@@ -10,7 +10,7 @@ import {
   type KubernetesObject,
   type ResourceType,
 } from '../../resources/index.ts';
-import type { ObjectView } from '../../runtime/index.ts';
+import type { CachedObjects } from '../../runtime/index.ts';
 
 /** The fields of a CustomResourceDefinition that are kept. */
 export interface CustomResourceDefinition extends KubernetesObject {
@@ -56,9 +56,9 @@ export function withoutSchemas(definition: CustomResourceDefinition): CustomReso
 /** Maps kinds to resources. */
 export class KindMappings {
   readonly #discovery: Discovery;
-  readonly #definitions: Pick<ObjectView<CustomResourceDefinition>, 'list'>;
+  readonly #definitions: Pick<CachedObjects<CustomResourceDefinition>, 'list'>;
 
-  constructor(discovery: Discovery, definitions: Pick<ObjectView<CustomResourceDefinition>, 'list'>) {
+  constructor(discovery: Discovery, definitions: Pick<CachedObjects<CustomResourceDefinition>, 'list'>) {
     this.#discovery = discovery;
     this.#definitions = definitions;
   }

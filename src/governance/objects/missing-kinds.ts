@@ -1,5 +1,5 @@
 import { keyText, type ObjectKey } from '../../resources/index.ts';
-import type { ObjectView } from '../../runtime/index.ts';
+import type { CachedObjects } from '../../runtime/index.ts';
 import type { CustomResourceDefinition } from './kind-mappings.ts';
 
 /** Enqueues the keys of a controller when a kind that they miss may have become available. */
@@ -23,7 +23,7 @@ export class MissingKinds {
 
   /** Calls `enqueue` after changes of definitions. @returns a function that unsubscribes */
   follow(
-    definitions: Pick<ObjectView<CustomResourceDefinition>, 'subscribe'>,
+    definitions: Pick<CachedObjects<CustomResourceDefinition>, 'subscribe'>,
     enqueue: (key: ObjectKey) => void,
   ): () => void {
     return definitions.subscribe(({ before, after }) => {

@@ -97,7 +97,7 @@ export class AuthorRights {
         const detail = `the rights of the author are checked for each resource: expected at most ${MAX_REVIEWED_RESOURCES} resources in all rules, got more. Split the policy`;
         const field = excess.at?.field ?? 'spec.rules';
         findings.reject('author-rights', { ...forbidden(field, detail), reason: 'FieldValueTooMany' });
-        return refused(review, findings);
+        return policyRefusal(review, findings);
       }
       const rights = (await Promise.all(needed.map((one) => this.#rightsOf(one, review, signal)))).flat();
       const questions = questionsOf(review, rights);
@@ -119,7 +119,7 @@ export class AuthorRights {
       const answer = error instanceof ApiError ? errorText(error) : 'the API server does not answer the controller';
       return unchecked(review, isLate ? `no answer within ${REVIEWS_MS / 1_000} s` : answer);
     }
-    return findings.errors.length === 0 ? undefined : refused(review, findings);
+    return findings.errors.length === 0 ? undefined : policyRefusal(review, findings);
   }
 
   /** Reads the revisions from the API server: a cache may lack the newest one. */
@@ -260,7 +260,7 @@ function textOfResource({ group, resource, subresource }: MatchedResource): stri
   return `${resource}${group === '' ? '' : `.${group}`}${subresource === '' ? '' : `/${subresource}`}`;
 }
 
-function refused({ group, kind, name, username }: OwnKindsReview, { errors }: Findings): ApiError {
+function policyRefusal({ group, kind, name, username }: OwnKindsReview, { errors }: Findings): ApiError {
   const texts = errors.map(({ field, message }) => `${field}: ${message}`).join(', ');
   const text = `${kind}.${group} "${name}" is forbidden: user "${username}" lacks rights to what the policy matches or reads. Get these rights from an administrator, or remove the resources from the policy: ${texts}`;
   return new ApiError(403, 'Forbidden', text, { name, group, kind, causes: errors });

@@ -1,7 +1,7 @@
 // Parses and answers AdmissionReviews (`admission.k8s.io/v1`) of our own kinds.
 import type { ApiError, Status } from '../../cluster/index.ts';
 import { isJsonObject, type JsonObject, own, textOf, valueAt } from '../../resources/index.ts';
-import { RequestRefused } from '../../https/index.ts';
+import { RequestRefusal } from '../../https/index.ts';
 import { errorText, inertText, parseJson } from '../../values/index.ts';
 
 /** The request of an AdmissionReview. */
@@ -36,11 +36,11 @@ export function parseReview(body: Uint8Array): OwnKindsReview {
     review = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch (error) {
     const reason = errorText(error);
-    throw new RequestRefused(400, `expected an AdmissionReview in JSON, got something else: ${reason}`);
+    throw new RequestRefusal(400, `expected an AdmissionReview in JSON, got something else: ${reason}`);
   }
   const request = valueAt(review, 'request');
   if (!isJsonObject(request) || textOf(own(request, 'uid')) === '') {
-    throw new RequestRefused(400, 'expected an AdmissionReview with a request that has a uid, got another document');
+    throw new RequestRefusal(400, 'expected an AdmissionReview with a request that has a uid, got another document');
   }
   const kind = objectAt(request, 'kind') ?? {};
   const userInfo = objectAt(request, 'userInfo') ?? {};

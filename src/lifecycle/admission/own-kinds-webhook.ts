@@ -10,7 +10,7 @@ import {
   hostText,
   listen,
   readBody,
-  RequestRefused,
+  RequestRefusal,
   sendError,
   sendJson,
   type TlsFiles,
@@ -172,7 +172,7 @@ export class OwnKindsWebhook implements Runnable {
   }
 
   #handle(request: IncomingMessage, response: ServerResponse): void {
-    const refuse = ({ status, message }: RequestRefused): void => {
+    const refuse = ({ status, message }: RequestRefusal): void => {
       this.#log.debug({ status, reason: message }, 'request refused');
       request.resume();
       if (status === 405) {
@@ -190,7 +190,7 @@ export class OwnKindsWebhook implements Runnable {
     const answer = pathOf(request) === CALLERS_PATH ? this.#proof(request, response) : this.#review(request, response);
     answer.then(
       (answer) => (answer === undefined ? undefined : sendJson(response, 200, answer)),
-      (failure: unknown) => refuse(failure instanceof RequestRefused ? failure : this.#failed(failure)),
+      (failure: unknown) => refuse(failure instanceof RequestRefusal ? failure : this.#failed(failure)),
     );
   }
 
@@ -209,13 +209,13 @@ export class OwnKindsWebhook implements Runnable {
   async #review(request: IncomingMessage, response: ServerResponse): Promise<string | undefined> {
     const caller = await this.#callers.find(request.socket.remoteAddress ?? '');
     if (caller === undefined) {
-      throw new RequestRefused(403, 'this address is not one of --webhook-api-servers');
+      throw new RequestRefusal(403, 'this address is not one of --webhook-api-servers');
     }
     this.#budget.takeOfAddress(caller, 1);
     const bytes = caller.isApiServer ? this.#bytes : this.#strangersBytes;
     const body = await bodyOf(request, bytes);
     if (!bytes.take(body.length, body.length)) {
-      throw new RequestRefused(503, 'too many reviews are waiting; try again later');
+      throw new RequestRefusal(503, 'too many reviews are waiting; try again later');
     }
     try {
       this.#budget.takeOfAddress(caller, unitsOfBody(body.length));
@@ -285,15 +285,15 @@ export class OwnKindsWebhook implements Runnable {
     const verdict = alone.error === undefined ? await this.#strangersPolicies.validate(review, address) : alone;
     return {
       ...verdict,
-      ...(verdict.error === alone.error ? {} : { error: refusedByServer(review) }),
+      ...(verdict.error === alone.error ? {} : { error: serverRefusal(review) }),
       warnings: alone.warnings,
     };
   }
 
   /** Handles unexpected errors, such as a stack overflow by a deeply nested object. */
-  #failed(error: unknown): RequestRefused {
+  #failed(error: unknown): RequestRefusal {
     this.#log.error({ error: errorText(error) }, 'review failed');
-    return new RequestRefused(500, 'the object could not be checked: the log of the controller says why');
+    return new RequestRefusal(500, 'the object could not be checked: the log of the controller says why');
   }
 }
 
@@ -302,24 +302,24 @@ function pathOf({ url = '/' }: IncomingMessage): string {
   return query === -1 ? url : url.slice(0, query);
 }
 
-function refusalOf(request: IncomingMessage): RequestRefused | undefined {
+function refusalOf(request: IncomingMessage): RequestRefusal | undefined {
   const { method, headers } = request;
   if (![OWN_KINDS_PATH, CALLERS_PATH].includes(pathOf(request))) {
-    return new RequestRefused(404, `no such path: expected ${OWN_KINDS_PATH}`);
+    return new RequestRefusal(404, `no such path: expected ${OWN_KINDS_PATH}`);
   }
   if (method !== 'POST') {
-    return new RequestRefused(405, `expected POST, got ${method ?? 'no method'}`);
+    return new RequestRefusal(405, `expected POST, got ${method ?? 'no method'}`);
   }
   const type = headers['content-type'] ?? 'none';
   return /^application\/json\s*(?:;|$)/i.test(type)
     ? undefined
-    : new RequestRefused(415, `expected Content-Type: application/json, got ${type}`);
+    : new RequestRefusal(415, `expected Content-Type: application/json, got ${type}`);
 }
 
 function bodyOf(request: IncomingMessage, budget: BodyBudget): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     if (request.destroyed) {
-      reject(new RequestRefused(400, 'the request ended before its body was complete'));
+      reject(new RequestRefusal(400, 'the request ended before its body was complete'));
       return;
     }
     readBody(request, budget, (error, body) => (error === undefined ? resolve(body) : reject(error)));
@@ -337,7 +337,7 @@ function tooManyWrites({ group, kind, name, username }: OwnKindsReview): ApiErro
 }
 
 /** Says the same whatever the PolicyServer does not allow. */
-function refusedByServer({ group, kind, name }: OwnKindsReview): ApiError {
+function serverRefusal({ group, kind, name }: OwnKindsReview): ApiError {
   const text = `${kind}.${group} "${name}" is forbidden: its PolicyServer does not allow it. What it does not allow is told to known API servers only: see --webhook-api-servers of the controller`;
   return new ApiError(403, 'Forbidden', text, { name, group, kind });
 }

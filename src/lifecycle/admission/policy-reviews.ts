@@ -1,5 +1,5 @@
 import { ApiError } from '../../cluster/index.ts';
-import { RequestRefused } from '../../https/index.ts';
+import { RequestRefusal } from '../../https/index.ts';
 import type { Logger } from '../../log/index.ts';
 import {
   DEFAULT_POLICY_SERVER,
@@ -129,7 +129,7 @@ function policyServerOf(object: JsonObject | undefined): string {
 
 function costError({ group, kind, name }: OwnKindsReview, code: ThreadError['code']): ApiError {
   if (code === 'stopped') {
-    throw new RequestRefused(503, 'the controller is stopping; try again');
+    throw new RequestRefusal(503, 'the controller is stopping; try again');
   }
   const cost = code === 'deadline' ? `more than ${DEADLINE_MS / 1000} s` : 'too much memory';
   const findings = new Findings();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RequestRefused } from '../../https/index.ts';
+import { RequestRefusal } from '../../https/index.ts';
 import { ReviewBudget } from './review-budget.ts';
 
 const REFUSED = { name: 'HttpsError', status: 429 };
@@ -15,7 +15,7 @@ describe('the budget of reviews', () => {
     let now = 0;
     const budget = new ReviewBudget(() => now);
     budget.takeOfAddress(pod(1), 256);
-    assert.throws(() => budget.takeOfAddress(pod(1), 1), RequestRefused);
+    assert.throws(() => budget.takeOfAddress(pod(1), 1), RequestRefusal);
     budget.takeOfAddress(pod(2), 256);
     now = 1_000;
     budget.takeOfAddress(pod(1), 32);

@@ -1,6 +1,6 @@
 // What clients of the webhook for our own kinds may cost. One that sends reviews without end must not keep others from
 // writing policies.
-import { RequestRefused } from '../../https/index.ts';
+import { RequestRefusal } from '../../https/index.ts';
 import { TokenBucket, type TokenBucketOptions } from '../../runtime/index.ts';
 import { KeptEntries } from '../../values/index.ts';
 import type { ReviewCaller } from './review-callers.ts';
@@ -81,8 +81,8 @@ export class ReviewBudget {
   }
 }
 
-function tooMany(): RequestRefused {
-  return new RequestRefused(429, 'too many reviews from this address; try again later');
+function tooMany(): RequestRefusal {
+  return new RequestRefusal(429, 'too many reviews from this address; try again later');
 }
 
 /** The units that reading a review costs. */

@@ -61,7 +61,7 @@ interface PassParts extends CertificatePassOptions, PassOptions {
   readonly signal: AbortSignal;
 }
 
-interface View {
+interface FoundCertificates {
   readonly found: FoundAuthority;
   readonly leaves: readonly FoundLeaf[];
   /** All certificates of ours, also unused ones. */
@@ -83,29 +83,29 @@ export class CertificatePass {
 
   async run(): Promise<CertificatesReport> {
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
-      const view = await this.#read();
-      const { found } = view;
+      const certificates = await this.#read();
+      const { found } = certificates;
       if (found.kind === 'foreign') {
         this.#reportForeign(AUTHORITY_SECRET);
-        return this.#report(view, undefined);
+        return this.#report(certificates, undefined);
       }
       if (this.#failures.has(AUTHORITY_SECRET)) {
-        return this.#report(view, undefined);
+        return this.#report(certificates, undefined);
       }
       if (await this.#restored(found)) {
         continue;
       }
-      const plan = this.#plan(view);
+      const plan = this.#plan(certificates);
       if (plan.step !== undefined) {
-        await this.#change(view, plan.step);
+        await this.#change(certificates, plan.step);
         continue;
       }
       const steps = plan.leaves.filter((step) => !this.#failures.has(step.secret) && this.#mayIssue(step));
       if (steps.length === 0) {
-        return this.#report(view, plan.requeueAfterMs);
+        return this.#report(certificates, plan.requeueAfterMs);
       }
       for (const step of steps) {
-        await this.#renew(view, step);
+        await this.#renew(certificates, step);
       }
     }
     throw new Waiting(
@@ -115,7 +115,7 @@ export class CertificatePass {
     );
   }
 
-  async #read(): Promise<View> {
+  async #read(): Promise<FoundCertificates> {
     const { cluster, namespace, policyServers, signal } = this.#parts;
     const key = { namespace, name: AUTHORITY_SECRET };
     const found = readAuthority(await unlessGone(cluster.get(SECRETS, key, { signal })));
@@ -131,7 +131,7 @@ export class CertificatePass {
     return { found, leaves, all: [...leaves, ...others] };
   }
 
-  #plan({ found, leaves }: View): ReturnType<typeof planCertificates> {
+  #plan({ found, leaves }: FoundCertificates): ReturnType<typeof planCertificates> {
     const { isLeading, isPublished, settings, now } = this.#parts;
     const state = {
       authority: found.kind === 'usable' ? stateOf(found.secret, found.authority) : ('absent' as const),
@@ -165,7 +165,7 @@ export class CertificatePass {
     return true;
   }
 
-  async #change({ found, all }: View, { action, reason }: AuthorityStep): Promise<void> {
+  async #change({ found, all }: FoundCertificates, { action, reason }: AuthorityStep): Promise<void> {
     const { now, settings, log } = this.#parts;
     const existing = secretOf(found);
     const authority = found.kind === 'usable' ? found.authority : undefined;
@@ -195,7 +195,7 @@ export class CertificatePass {
     return this.#write(AUTHORITY_SECRET, existing, authoritySecret(existing, namespace, authority));
   }
 
-  async #renew({ found, leaves }: View, { secret, action, reason }: LeafStep): Promise<void> {
+  async #renew({ found, leaves }: FoundCertificates, { secret, action, reason }: LeafStep): Promise<void> {
     const { namespace, now, settings, rateLimit, log } = this.#parts;
     const leaf = leaves.find((each) => each.secret === secret);
     if (found.kind !== 'usable' || leaf === undefined) {
@@ -269,7 +269,7 @@ export class CertificatePass {
     this.#events.push({ secret, type, reason, message });
   }
 
-  #report({ found, leaves }: View, requeueAfterMs = PROBLEMS_RETRY_MS): CertificatesReport {
+  #report({ found, leaves }: FoundCertificates, requeueAfterMs = PROBLEMS_RETRY_MS): CertificatesReport {
     const authority = found.kind === 'usable' ? found.authority : undefined;
     const expiries = new Map(
       leaves.flatMap(({ secret, certificate }) => (certificate ? [[secret, certificate.notAfter] as const] : [])),

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { Backoff, type Cluster, unlessGone } from '../../cluster/index.ts';
 import { apiVersionOf, CONTROLLER_REPLICAS, type ControllerReplica } from '../../resources/index.ts';
-import { type ObjectView, pause, SYSTEM_CLOCK } from '../../runtime/index.ts';
+import { type CachedObjects, pause, SYSTEM_CLOCK } from '../../runtime/index.ts';
 import { errorText } from '../../values/index.ts';
 
 /** How long an ending process tries to remove its object; otherwise garbage collection or the leader does. Milliseconds. */
@@ -27,7 +27,7 @@ export interface ControllerRegistrationOptions {
   /** RFC 3339. */
   readonly startedAt: string;
   /** ControllerReplicas, including its own, which others may delete. */
-  readonly controllers: Pick<ObjectView<ControllerReplica>, 'subscribe'>;
+  readonly controllers: Pick<CachedObjects<ControllerReplica>, 'subscribe'>;
   readonly log: Logger;
 }
 

@@ -11,7 +11,7 @@ import {
   parseCopiesReport,
 } from '../../control/index.ts';
 import { CONTROLLER_REPLICAS, type ControllerReplica, keyOf } from '../../resources/index.ts';
-import { aborted, type ObjectView, pause, type Runnable, SYSTEM_CLOCK } from '../../runtime/index.ts';
+import { aborted, type CachedObjects, pause, type Runnable, SYSTEM_CLOCK } from '../../runtime/index.ts';
 import { errorText } from '../../values/index.ts';
 import { type CopyKey, copyKeyText } from './wanted-copies.ts';
 
@@ -37,7 +37,7 @@ export interface CopyCount {
 
 export interface CopyDirectoryOptions {
   readonly cluster: Pick<Cluster, 'delete'>;
-  readonly controllers: Pick<ObjectView<ControllerReplica>, 'subscribe'> & { readonly synced: Promise<void> };
+  readonly controllers: Pick<CachedObjects<ControllerReplica>, 'subscribe'> & { readonly synced: Promise<void> };
   readonly tls: ControlTls;
   readonly log: Logger;
   /** Default: {@link LOST_AFTER_MS}. */

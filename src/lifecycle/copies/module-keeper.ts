@@ -13,7 +13,7 @@ import {
 } from '../../control/index.ts';
 import { type Digest, isDigest, type ModuleCopies, type ModuleCopy } from '../../modules/index.ts';
 import type { PolicyRevision, PolicyServerReplica } from '../../resources/index.ts';
-import { type ObjectView, pause, type Runnable, SYSTEM_CLOCK } from '../../runtime/index.ts';
+import { type CachedObjects, pause, type Runnable, SYSTEM_CLOCK } from '../../runtime/index.ts';
 import { errorText } from '../../values/index.ts';
 import { receiveModule, UnnamedCertificate } from './receive-module.ts';
 import { hasRoom, MIN_COPY_BYTES } from './copy-room.ts';
@@ -23,8 +23,8 @@ import { CLUSTER, type CopyKey, copyKeyText, type WantedCopies, type WantedCopy 
 const MAX_REPLICAS_ASKED = 8;
 
 export interface ModuleKeeperOptions {
-  readonly revisions: Pick<ObjectView<PolicyRevision>, 'subscribe'> & { readonly synced: Promise<void> };
-  readonly replicas: Pick<ObjectView<PolicyServerReplica>, 'list' | 'subscribe'>;
+  readonly revisions: Pick<CachedObjects<PolicyRevision>, 'subscribe'> & { readonly synced: Promise<void> };
+  readonly replicas: Pick<CachedObjects<PolicyServerReplica>, 'list' | 'subscribe'>;
   /** The namespace of both. */
   readonly namespace: string;
   readonly wanted: WantedCopies;

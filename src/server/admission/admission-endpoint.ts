@@ -6,7 +6,7 @@ import { reviewAnswer } from './review-answer.ts';
 import { MAX_REVIEW_BYTES } from '../../engine/definition/index.ts';
 import { EvaluationError } from '../../evaluation/index.ts';
 import type { PoolAnswer, ReviewRoute, WorkerPool } from '../../evaluation/index.ts';
-import { BodyBudget, readBody, RequestRefused, sendError, sendJson } from '../../https/index.ts';
+import { BodyBudget, readBody, RequestRefusal, sendError, sendJson } from '../../https/index.ts';
 import type { BucketKnowledge } from '../policies/policy-source.ts';
 
 /** The content type of API servers, with any parameters. */
@@ -30,13 +30,13 @@ export function admissionHandler(
 ): (request: IncomingMessage, response: ServerResponse) => void {
   const budget = new BodyBudget(MAX_REVIEW_BYTES);
   const targets = new AdmissionTargets();
-  const refusedPolicy = (id: string): RequestRefused | undefined => {
+  const policyRefusal = (id: string): RequestRefusal | undefined => {
     if (pool.has(id)) {
       return undefined;
     }
     return listener.isLoading(id)
-      ? new RequestRefused(503, `policy ${id} is being loaded; try again`)
-      : new RequestRefused(404, `unknown policy: ${id}`);
+      ? new RequestRefusal(503, `policy ${id} is being loaded; try again`)
+      : new RequestRefusal(404, `unknown policy: ${id}`);
   };
   return (request, response) => {
     const refuse = (status: number, message: string): void => {
@@ -45,17 +45,17 @@ export function admissionHandler(
       sendError(response, status, message);
     };
     const target = targets.of(request.url ?? '/');
-    if (target instanceof RequestRefused) {
+    if (target instanceof RequestRefusal) {
       refuse(target.status, target.message);
       return;
     }
-    const refused =
-      refusedRequest(request) ?? (target.route === 'admit' ? refusedBucket(listener) : refusedPolicy(target.name));
-    if (refused !== undefined) {
-      if (refused.status === 405) {
+    const refusal =
+      requestRefusal(request) ?? (target.route === 'admit' ? bucketRefusal(listener) : policyRefusal(target.name));
+    if (refusal !== undefined) {
+      if (refusal.status === 405) {
         response.setHeader('allow', 'POST');
       }
-      refuse(refused.status, refused.message);
+      refuse(refusal.status, refusal.message);
       return;
     }
     readBody(request, budget, (error, body) => {
@@ -87,26 +87,26 @@ export function admissionHandler(
  * Why buckets cannot be served now, if so. A bucket without policies allows everything, so an unknown one must not be
  * served.
  */
-function refusedBucket(listener: AdmissionListener): RequestRefused | undefined {
+function bucketRefusal(listener: AdmissionListener): RequestRefusal | undefined {
   switch (listener.buckets()) {
     case 'none':
-      return new RequestRefused(404, 'the policies of a file are in no buckets: expected /validate/{policy}');
+      return new RequestRefusal(404, 'the policies of a file are in no buckets: expected /validate/{policy}');
     case 'unknown':
-      return new RequestRefused(503, 'the policies of the cluster are not known yet; try again');
+      return new RequestRefusal(503, 'the policies of the cluster are not known yet; try again');
     default:
       return undefined;
   }
 }
 
 /** Why a request is refused on any path, if so. */
-function refusedRequest({ method, headers }: IncomingMessage): RequestRefused | undefined {
+function requestRefusal({ method, headers }: IncomingMessage): RequestRefusal | undefined {
   if (method !== 'POST') {
-    return new RequestRefused(405, `expected POST, got ${method ?? 'no method'}`);
+    return new RequestRefusal(405, `expected POST, got ${method ?? 'no method'}`);
   }
   const contentType = headers['content-type'] ?? '';
   return contentType === 'application/json' || JSON_TYPE.test(contentType)
     ? undefined
-    : new RequestRefused(
+    : new RequestRefusal(
         415,
         `expected Content-Type: application/json, got ${contentType === '' ? 'none' : contentType}`,
       );

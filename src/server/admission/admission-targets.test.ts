@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AdmissionTargets } from './admission-targets.ts';
-import { RequestRefused } from '../../https/index.ts';
+import { RequestRefusal } from '../../https/index.ts';
 
 describe('AdmissionTargets', () => {
   const targets = new AdmissionTargets();
@@ -15,7 +15,7 @@ describe('AdmissionTargets', () => {
   ] as const) {
     it(`reads ${url}, the first time and again`, () => {
       for (const target of [targets.of(url), targets.of(url)]) {
-        assert.ok(!(target instanceof RequestRefused));
+        assert.ok(!(target instanceof RequestRefusal));
         assert.deepEqual([target.route, target.name, target.requestTimeoutMs], expected);
       }
     });
@@ -31,7 +31,7 @@ describe('AdmissionTargets', () => {
   ] as const) {
     it(`refuses ${url}, the first time and again`, () => {
       for (const target of [targets.of(url), targets.of(url)]) {
-        assert.ok(target instanceof RequestRefused);
+        assert.ok(target instanceof RequestRefusal);
         assert.equal(target.status, status);
       }
     });

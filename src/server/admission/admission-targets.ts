@@ -1,5 +1,5 @@
 // Paths of the admission port.
-import { RequestRefused } from '../../https/index.ts';
+import { RequestRefusal } from '../../https/index.ts';
 import type { ReviewRoute } from '../../evaluation/index.ts';
 
 /** The longest time that an API server waits for a webhook without a timeout. Milliseconds. */
@@ -37,13 +37,13 @@ export class AdmissionTargets {
   readonly #known = new Map<string, AdmissionTarget>();
 
   /** The target of a path, or a refusal: 404, or 400 for an invalid name. */
-  of(url: string): AdmissionTarget | RequestRefused {
+  of(url: string): AdmissionTarget | RequestRefusal {
     const known = this.#known.get(url);
     if (known !== undefined) {
       return known;
     }
     const target = parseTarget(url);
-    if (!(target instanceof RequestRefused) && url.length <= MAX_CACHED_LENGTH) {
+    if (!(target instanceof RequestRefusal) && url.length <= MAX_CACHED_LENGTH) {
       if (this.#known.size >= MAX_CACHED) {
         this.#known.clear();
       }
@@ -53,23 +53,23 @@ export class AdmissionTargets {
   }
 }
 
-function parseTarget(url: string): AdmissionTarget | RequestRefused {
+function parseTarget(url: string): AdmissionTarget | RequestRefusal {
   const query = url.indexOf('?');
   const path = query === -1 ? url : url.slice(0, query);
   const slash = path.indexOf('/', 1);
   const route = ROUTES.get(path.slice(1, slash));
   if (slash === -1 || route === undefined) {
-    return new RequestRefused(
+    return new RequestRefusal(
       404,
       `no such path: expected /admit/{bucket}, /validate/{policy}, /audit/{policy} or /validate_raw/{policy}`,
     );
   }
   const name = decoded(path.slice(slash + 1));
   if (name === undefined) {
-    return new RequestRefused(400, 'the policy in the path is not valid percent-encoded UTF-8');
+    return new RequestRefusal(400, 'the policy in the path is not valid percent-encoded UTF-8');
   }
   if (route === 'admit' && !BUCKET.test(name)) {
-    return new RequestRefused(400, 'expected the name of a bucket, as in /admit/validating.fail.equivalent.cluster.v1');
+    return new RequestRefusal(400, 'expected the name of a bucket, as in /admit/validating.fail.equivalent.cluster.v1');
   }
   return { route, name, requestTimeoutMs: query === -1 ? DEFAULT_TIMEOUT_MS : requestTimeout(url.slice(query + 1)) };
 }

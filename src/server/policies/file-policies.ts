@@ -3,7 +3,7 @@ import { CLUSTER_OWNER, EvaluationError } from '../../evaluation/index.ts';
 import type { ObjectReference } from '../../engine/index.ts';
 import type { CompiledPolicyModule, FindResult, ReadEntry } from '../../evaluation/index.ts';
 import { FileWatch } from '../../files/index.ts';
-import type { PoliciesView } from '../status/operations-routes.ts';
+import type { PoliciesAnswer } from '../status/operations-routes.ts';
 import type { ServedPolicyPhase, ServedPolicyStatus } from '../status/served-policy-status.ts';
 import { FileObjects, type ObjectFinder } from './file-objects.ts';
 import { PolicyRegistry } from './policy-registry.ts';
@@ -113,7 +113,7 @@ export class FilePolicies implements PolicySource {
     return Promise.resolve(this.#objects.find(object));
   }
 
-  view(): PoliciesView {
+  policiesAnswer(): PoliciesAnswer {
     return { source: { path: this.#file, ...this.#source }, policies: this.#registry.statuses() };
   }
 

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import type { CompiledPolicyModule } from '../../evaluation/index.ts';
 import type { TableChange, TableEntry } from '../../evaluation/index.ts';
 import type { DeclaredPolicy, LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
-import { RevisionView } from '../replica/revision-view.ts';
+import { RevisionReports } from '../replica/revision-reports.ts';
 import { PolicyRegistry } from './policy-registry.ts';
 import type { PinnedPolicy } from './serving-record.ts';
 import type { WantedPolicy, WantedRevision } from './wanted-policy.ts';
@@ -119,7 +119,7 @@ async function run(events: readonly Event[], hasRecord: boolean): Promise<void> 
   let published = 0;
   let wanted: WantedPolicy | undefined;
   let mayEnd = true;
-  const view: RevisionView = new RevisionView(() => registry.entries());
+  const view: RevisionReports = new RevisionReports(() => registry.entries());
   const registry: PolicyRegistry = new PolicyRegistry(
     {
       read: async (policies) => policies.map(({ spec }) => declared((spec as { version: string }).version)),

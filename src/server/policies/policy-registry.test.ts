@@ -13,7 +13,7 @@ import type {
 } from '../../evaluation/index.ts';
 import type { ServedPolicyStatus } from '../status/served-policy-status.ts';
 import type { RevisionReport } from '../../control/index.ts';
-import { RevisionView } from '../replica/revision-view.ts';
+import { RevisionReports } from '../replica/revision-reports.ts';
 import { PolicyRegistry } from './policy-registry.ts';
 import type { ReadPolicy } from './registry-loads.ts';
 import type { PinnedPolicy } from './serving-record.ts';
@@ -61,7 +61,7 @@ interface Pending {
 
 interface Scene {
   readonly registry: PolicyRegistry;
-  readonly view: RevisionView;
+  readonly view: RevisionReports;
   readonly loads: Pending[];
   readonly changes: TableChange[];
   readonly staged: ReadonlyMap<string, readonly PolicyDefinition[]>[];
@@ -93,7 +93,7 @@ function setUp({
   const staged: ReadonlyMap<string, readonly PolicyDefinition[]>[] = [];
   const ended: string[] = [];
   let publishing: (() => void)[] = [];
-  const view: RevisionView = new RevisionView(() => registry.entries());
+  const view: RevisionReports = new RevisionReports(() => registry.entries());
   const registry: PolicyRegistry = new PolicyRegistry(
     {
       read: async (policies) =>

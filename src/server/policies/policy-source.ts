@@ -10,7 +10,7 @@ import type {
   WatchedChange,
 } from '../../evaluation/index.ts';
 import type { Logger } from '../../log/index.ts';
-import type { PoliciesView } from '../status/operations-routes.ts';
+import type { PoliciesAnswer } from '../status/operations-routes.ts';
 import type { ChangeResult } from './policy-registry.ts';
 import type { PhaseChange } from './registry-entry.ts';
 import type { ServedPolicyPhase, ServedPolicyStatus } from '../status/served-policy-status.ts';
@@ -68,7 +68,7 @@ export interface PolicySource {
   buckets(): BucketKnowledge;
   /** See WorkerPoolOptions. */
   find(object: ObjectReference): Promise<FindResult>;
-  view(): PoliciesView;
+  policiesAnswer(): PoliciesAnswer;
   /** The status of one policy; undefined when it is not declared. */
   status(id: string): ServedPolicyStatus | undefined;
   /** The phase of every policy, for metrics. */

@@ -5,7 +5,7 @@ import { isDigest, LARGEST_MODULE_BYTES, ModuleCache, type PeerAddresses } from 
 import type { MonitoredVerdict, ObjectReference } from '../../engine/index.ts';
 import { CLUSTER_OWNER } from '../../evaluation/index.ts';
 import type { CompiledPolicyModule, FindResult, PeerAccess, WatchedChange } from '../../evaluation/index.ts';
-import type { PoliciesView } from '../status/operations-routes.ts';
+import type { PoliciesAnswer } from '../status/operations-routes.ts';
 import { type LoadedRevision, type RegistryEntry, servingOf } from '../policies/registry-entry.ts';
 import { PolicyRegistry } from '../policies/policy-registry.ts';
 import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin } from '../policies/policy-source.ts';
@@ -25,7 +25,7 @@ import { CONTROL_NAME, type PrevalidationRequest, type PrevalidationResult } fro
 import { RevisionFeed } from './revision-feed.ts';
 import { RevisionPrevalidator } from './revision-prevalidator.ts';
 import { RevisionReader } from './revision-reader.ts';
-import { RevisionView } from './revision-view.ts';
+import { RevisionReports } from './revision-reports.ts';
 
 /**
  * A cluster that has not been read counts as unavailable this long after the first failed request; a single failure may
@@ -38,7 +38,7 @@ export class ClusterPolicies implements PolicySource {
   readonly #options: ClusterPoliciesOptions;
   readonly #host: PolicyHost;
   readonly #registry: PolicyRegistry;
-  readonly #view: RevisionView;
+  readonly #view: RevisionReports;
   readonly #feed: RevisionFeed;
   readonly #namespaces: NamespaceFeed;
   readonly #parameters: ParameterFeed;
@@ -77,7 +77,7 @@ export class ClusterPolicies implements PolicySource {
       serving: (id) => this.#registry.serving(id),
       modulesChanged: () => this.#keep(),
     });
-    const view = new RevisionView(
+    const view = new RevisionReports(
       () => this.#registry.entries(),
       options.monitoredReportMs,
       () => this.#isLoaded,
@@ -107,12 +107,12 @@ export class ClusterPolicies implements PolicySource {
     this.#checks = new ParameterChecks({
       serving: () => servingRevisions(this.#registry.entries()),
       load: (requests, done) => loader.load(requests, done),
-      checked: (revision, refused) => view.refuses(revision, refused),
+      checked: (revision, refused) => view.parametersTried(revision, refused),
       record: this.#lastValid,
     });
     this.#waits = new ParameterWaits({
       objects: () => this.#checks.objects(),
-      changed: (reports) => view.waits(reports),
+      changed: (reports) => view.revisionsWaiting(reports),
     });
     const publish = (change: WatchedChange): void => {
       host.publishWatched(this.#checks.apply(change));
@@ -145,7 +145,7 @@ export class ClusterPolicies implements PolicySource {
           void this.settledInTime().then(() => this.#setLoaded());
         }
       },
-      refused: (refused) => view.refuse(refused),
+      refused: (refused) => view.revisionsMismatched(refused),
       failed: (error) => {
         this.#namespaces.failed(error);
         if (isOutage(error)) {
@@ -245,7 +245,7 @@ export class ClusterPolicies implements PolicySource {
       : await this.#parameters.find(object);
   }
 
-  view(): PoliciesView {
+  policiesAnswer(): PoliciesAnswer {
     const { namespace, policyServer } = this.#options;
     return {
       source: {

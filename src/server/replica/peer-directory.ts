@@ -2,12 +2,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { PeerAddresses } from '../../modules/index.ts';
 import type { ControllerReplica, PolicyServerReplica } from '../../resources/index.ts';
-import type { ObjectView } from '../../runtime/index.ts';
+import type { CachedObjects } from '../../runtime/index.ts';
 
 export interface PeerDirectoryOptions {
   /** PolicyServerReplicas; those of other PolicyServers are ignored. */
-  readonly replicas: Pick<ObjectView<PolicyServerReplica>, 'list' | 'subscribe'>;
-  readonly controllers: Pick<ObjectView<ControllerReplica>, 'list' | 'subscribe'>;
+  readonly replicas: Pick<CachedObjects<PolicyServerReplica>, 'list' | 'subscribe'>;
+  readonly controllers: Pick<CachedObjects<ControllerReplica>, 'list' | 'subscribe'>;
   readonly namespace: string;
   readonly policyServer: string;
   /** The replica itself, which is not its own peer. */

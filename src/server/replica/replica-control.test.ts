@@ -10,7 +10,7 @@ import { createLog } from '../../log/index.ts';
 import { PEERS_WAIT_MS, ReplicaControl } from './replica-control.ts';
 import { ControlCaller } from '../../control/testing/index.ts';
 import { ReplicaCluster } from './testing/replica-cluster.ts';
-import { TestView } from './testing/test-view.ts';
+import { TestReplicaState } from './testing/test-replica-state.ts';
 
 describe('ReplicaControl', () => {
   let folder: string;
@@ -36,7 +36,7 @@ describe('ReplicaControl', () => {
         name,
         control: { host: '127.0.0.1', port: 0, advertise: '127.0.0.2', tls },
       },
-      view: new TestView(),
+      view: new TestReplicaState(),
       prevalidate: async () => ({ ok: true, modules: [] }),
       readModule: async () => undefined,
       peersChanged,

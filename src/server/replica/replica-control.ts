@@ -11,14 +11,14 @@ import type { ControlEndpointOptions } from '../../control/index.ts';
 import { PeerDirectory, type PeersListener } from './peer-directory.ts';
 import type { ClusterPoliciesOptions } from './cluster-policies-options.ts';
 import { ReplicaReporter } from './replica-report.ts';
-import type { ReplicaView } from './replica-view.ts';
+import type { ReplicaState } from './replica-state.ts';
 
 /** A multiple of the time that an available cluster takes to list a few objects. Milliseconds. */
 export const PEERS_WAIT_MS = 1_000;
 
 export interface ReplicaControlOptions extends Pick<ControlEndpointOptions, 'prevalidate' | 'readModule'> {
   readonly replica: ClusterPoliciesOptions;
-  readonly view: ReplicaView;
+  readonly view: ReplicaState;
   /** See {@link PeerDirectory.subscribe}. */
   readonly peersChanged: PeersListener;
   readonly log: Logger;

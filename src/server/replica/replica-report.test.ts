@@ -11,20 +11,20 @@ import type { ReplicaReporterOptions } from './replica-report.ts';
 import { MAX_DEVIATION_MESSAGE, replicaStatus, setHash } from './replica-status.ts';
 import { NAMESPACE, ReplicaCluster } from './testing/replica-cluster.ts';
 import { reportOf } from '../../control/testing/index.ts';
-import { TestView } from './testing/test-view.ts';
+import { TestReplicaState } from './testing/test-replica-state.ts';
 
 const log = createLog({ level: 'silent' });
 const served = (policy: string, revision = 1) => ({ policy, revision, digest: `${policy}-${revision}` });
 
 describe('the report of a replica', () => {
   let scene: ReplicaCluster;
-  let view: TestView;
+  let view: TestReplicaState;
   let stopAll: AbortController;
   let running: Promise<unknown>[];
 
   beforeEach(async () => {
     scene = await ReplicaCluster.open();
-    view = new TestView();
+    view = new TestReplicaState();
     stopAll = new AbortController();
     running = [];
   });
@@ -255,7 +255,7 @@ describe('the status of a replica', () => {
   });
 
   it('lists the first of many deviations, in order, and counts all', () => {
-    const view = new TestView();
+    const view = new TestReplicaState();
     view.deviating = Array.from({ length: 150 }, (_, i) => ({
       policy: `p${String(149 - i).padStart(3, '0')}`,
       revision: 1,
@@ -272,7 +272,7 @@ describe('the status of a replica', () => {
   });
 
   it('is Ready when the cluster has been read and nothing deviates', () => {
-    const view = new TestView({ isSynced: false });
+    const view = new TestReplicaState({ isSynced: false });
     const reason = (): unknown => replicaStatus(view, facts).conditions?.map((one) => [one.status, one.reason]);
     assert.deepEqual(reason(), [['False', 'Starting']]);
     view.isSynced = true;

@@ -5,13 +5,13 @@ import type { Cluster } from '../../cluster/index.ts';
 import { apiVersionOf, POLICY_SERVER_LABEL, POLICY_SERVER_REPLICAS, timeText } from '../../resources/index.ts';
 import type { OwnerReference, PolicyServerReplica } from '../../resources/index.ts';
 import { pause, SYSTEM_CLOCK } from '../../runtime/index.ts';
-import type { Change, ObjectView, Runnable } from '../../runtime/index.ts';
+import type { Change, CachedObjects, Runnable } from '../../runtime/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { errorText, inertTexts } from '../../values/index.ts';
 import { isStale, LEASE_RENEW_MS, ReplicaLease, unlessStale } from './replica-lease.ts';
 import { replicaStatus } from './replica-status.ts';
 import type { ReplicaStatus } from './replica-status.ts';
-import type { ReplicaView } from './replica-view.ts';
+import type { ReplicaState } from './replica-state.ts';
 
 /** Minimum time between two reports; changes in between are combined. Milliseconds. */
 const REPORT_INTERVAL_MS = 2_000;
@@ -36,9 +36,9 @@ export interface ReplicaReporterOptions {
   readonly controlAddress: string;
   /** Version of the product. */
   readonly version: string;
-  readonly view: ReplicaView;
+  readonly view: ReplicaState;
   /** PolicyServerReplicas, including its own, which other clients may change or delete. */
-  readonly replicas: Pick<ObjectView<PolicyServerReplica>, 'subscribe'>;
+  readonly replicas: Pick<CachedObjects<PolicyServerReplica>, 'subscribe'>;
   /** Default: {@link REPORT_INTERVAL_MS}. */
   readonly reportIntervalMs?: number;
   /** Default: {@link LEASE_RENEW_MS}. */

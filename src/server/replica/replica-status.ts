@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { MAX_DEVIATIONS, setCondition } from '../../resources/index.ts';
 import type { Condition, PolicyServerReplica } from '../../resources/index.ts';
-import type { ReplicaView, ServedRevision } from './replica-view.ts';
+import type { ReplicaState, ServedRevision } from './replica-state.ts';
 import { shortened } from '../../values/index.ts';
 
 export type ReplicaStatus = NonNullable<PolicyServerReplica['status']>;
@@ -20,7 +20,7 @@ const REPLICA_REASONS = {
   deviating: 'Deviating',
 } as const;
 
-/** Input of a status besides the view. Times in milliseconds since 1970. */
+/** Input of a status besides the reports. Times in milliseconds since 1970. */
 export interface ReplicaStatusInput {
   readonly generation: number | undefined;
   readonly startedAt: string;
@@ -31,7 +31,7 @@ export interface ReplicaStatusInput {
 
 /** The current status, without `lastReported`. */
 export function replicaStatus(
-  view: Pick<ReplicaView, 'isSynced' | 'reports' | 'served' | 'deviations'>,
+  view: Pick<ReplicaState, 'isSynced' | 'reports' | 'served' | 'deviations'>,
   { generation, startedAt, conditions, now }: ReplicaStatusInput,
 ): ReplicaStatus {
   const counts = { Staged: 0, Failed: 0, Loading: 0, Serving: 0 };

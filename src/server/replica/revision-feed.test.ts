@@ -12,7 +12,7 @@ import {
   POLICY_SERVER_LABEL,
 } from '../../resources/index.ts';
 import type { WantedChanges } from '../policies/wanted-policy.ts';
-import type { Deviation } from './replica-view.ts';
+import type { Deviation } from './replica-state.ts';
 import { RevisionFeed } from './revision-feed.ts';
 
 const NAMESPACE = 'portcullis';

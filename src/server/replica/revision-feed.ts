@@ -6,7 +6,7 @@ import { type Change, ObjectCache } from '../../runtime/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { WantedChanges, WantedPolicy } from '../policies/wanted-policy.ts';
-import type { Deviation } from './replica-view.ts';
+import type { Deviation } from './replica-state.ts';
 import { type KeptRevision, trimRevision, wantedOf } from './revision-wanted.ts';
 
 export interface RevisionFeedOptions {

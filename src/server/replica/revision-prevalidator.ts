@@ -9,7 +9,7 @@ import {
 } from '../../resources/index.ts';
 import type { ModuleUse, PolicyDefinition } from '../../engine/index.ts';
 import type { CompiledPolicyModule, LoadOutcome, LoadRequest, PolicyMemory } from '../../evaluation/index.ts';
-import { RequestRefused } from '../../https/index.ts';
+import { RequestRefusal } from '../../https/index.ts';
 import type { PinnedModule, PrevalidationRequest, PrevalidationResult } from '../../control/index.ts';
 import type { LoadedRevision } from '../policies/registry-entry.ts';
 import type { ReadPolicy, UnreadPolicy } from '../policies/registry-loads.ts';
@@ -100,7 +100,7 @@ export class RevisionPrevalidator {
 
   stop(): void {
     clearImmediate(this.#beginning);
-    this.#stopped.abort(new RequestRefused(503, 'the policy server is stopping'));
+    this.#stopped.abort(new RequestRefusal(503, 'the policy server is stopping'));
     for (const { timer } of this.#modules.values()) {
       clearTimeout(timer);
     }

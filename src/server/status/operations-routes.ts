@@ -5,15 +5,15 @@ import type { MetricsEndpoint } from '../../metrics/index.ts';
 import type { ServedPolicyStatus } from './served-policy-status.ts';
 
 /** Data of the operations port. */
-export interface OperationsView {
+export interface OperationsData {
   /** Why the server is not ready; undefined when it is. */
   notReady(): string | undefined;
   readonly metrics: Pick<MetricsEndpoint, 'answer'>;
-  policies(): PoliciesView;
+  policies(): PoliciesAnswer;
 }
 
 /** The answer of `GET /policies`. */
-export interface PoliciesView {
+export interface PoliciesAnswer {
   /** The policies file, and its error, if any. With an error, its previous content stays in effect. */
   readonly source: { readonly path: string; readonly loadedAt: string | null; readonly error: string | null };
   readonly policies: readonly ServedPolicyStatus[];
@@ -25,19 +25,19 @@ export interface PoliciesView {
   };
 }
 
-export function operationsRoutes(view: OperationsView): Routes {
+export function operationsRoutes(data: OperationsData): Routes {
   return {
-    ...probeRoutes(() => view.notReady()),
+    ...probeRoutes(() => data.notReady()),
     // Kubewarden's name. As there, it does not include the state of policies.
     '/readiness': ({ response }) => sendText(response, 200, 'ok\n'),
-    '/metrics': ({ request, response }) => void view.metrics.answer(request, response),
-    '/policies': ({ response }) => sendJson(response, 200, `${JSON.stringify(view.policies(), null, 2)}\n`),
-    '/policies/': ({ response, rest }) => sendPolicy(response, view, rest),
+    '/metrics': ({ request, response }) => void data.metrics.answer(request, response),
+    '/policies': ({ response }) => sendJson(response, 200, `${JSON.stringify(data.policies(), null, 2)}\n`),
+    '/policies/': ({ response, rest }) => sendPolicy(response, data, rest),
   };
 }
 
-function sendPolicy(response: ServerResponse, view: OperationsView, id: string): void {
-  const policy = view.policies().policies.find((status) => status.id === id);
+function sendPolicy(response: ServerResponse, data: OperationsData, id: string): void {
+  const policy = data.policies().policies.find((status) => status.id === id);
   if (policy === undefined) {
     sendError(response, 404, `unknown policy: ${id}`);
   } else {

@@ -134,7 +134,7 @@ export class GarbageCollector {
       return;
     }
     try {
-      await this.#collect(served, served.view(object));
+      await this.#collect(served, served.inServedVersion(object));
     } catch (error) {
       // Deleted by another client.
       if (!isNotFound(error)) {
@@ -256,7 +256,7 @@ export class GarbageCollector {
       const { collection, namespace, name } = parsePath(path);
       const object = this.#store.get(collection, namespace, name);
       const served = this.#registry.ofCollection(collection);
-      return object === undefined || served === undefined ? [] : [{ served, object: served.view(object) }];
+      return object === undefined || served === undefined ? [] : [{ served, object: served.inServedVersion(object) }];
     });
   }
 

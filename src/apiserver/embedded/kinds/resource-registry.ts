@@ -18,7 +18,7 @@ export class RegisteredResource {
   readonly isTerminating: boolean;
   readonly #apiVersion: string;
   readonly #storedApiVersion: string;
-  readonly #views = new WeakMap<KubernetesObject, KubernetesObject>();
+  readonly #conversions = new WeakMap<KubernetesObject, KubernetesObject>();
 
   constructor(definition: ResourceDefinition, storedVersion: string, rules: KindRules, isTerminating = false) {
     this.isTerminating = isTerminating;
@@ -36,23 +36,23 @@ export class RegisteredResource {
   }
 
   /** Converts a stored object to this version. Custom resources are pruned, and get defaults, by the current schema. */
-  view(stored: KubernetesObject): KubernetesObject {
+  inServedVersion(stored: KubernetesObject): KubernetesObject {
     const isCustom = this.definition.origin === 'custom';
     if (stored.apiVersion === this.#apiVersion && !isCustom) {
       return stored;
     }
-    // Only stored objects are frozen. Others may change, so their views are not cached.
+    // Only stored objects are frozen. Others may change, so what becomes of them is not cached.
     const isFinal = Object.isFrozen(stored);
-    const known = isFinal ? this.#views.get(stored) : undefined;
+    const known = isFinal ? this.#conversions.get(stored) : undefined;
     if (known !== undefined) {
       return known;
     }
-    const view = isCustom ? this.#upgraded(stored) : this.#converted(stored);
+    const converted = isCustom ? this.#upgraded(stored) : this.#converted(stored);
     if (isFinal) {
-      this.#views.set(stored, view);
-      this.#views.set(view, view);
+      this.#conversions.set(stored, converted);
+      this.#conversions.set(converted, converted);
     }
-    return view;
+    return converted;
   }
 
   /** Converts an object of this version to the stored version. */
@@ -63,9 +63,9 @@ export class RegisteredResource {
     if (this.#storedApiVersion !== this.#apiVersion) {
       return { ...object, apiVersion: this.#storedApiVersion };
     }
-    // A written object conforms to the current schema, so it is its own view.
+    // A written object conforms to the current schema, so nothing is to be converted.
     const stored = object as KubernetesObject;
-    this.#views.set(stored, stored);
+    this.#conversions.set(stored, stored);
     return object;
   }
 

@@ -88,7 +88,7 @@ function store({ context, served, options }: Write, object: MutableObject): Kube
   const stored = context.store.commit([
     { type: 'put', collection: served.collection, object: served.stored(object), expected: undefined },
   ])?.[0];
-  return stored === undefined ? undefined : served.view(stored);
+  return stored === undefined ? undefined : served.inServedVersion(stored);
 }
 
 /** Sets the metadata of a new object. */

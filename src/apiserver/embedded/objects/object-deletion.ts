@@ -83,7 +83,7 @@ export class ObjectDeleter {
       if (stored === undefined) {
         throw ApiError.notFound(definition, name);
       }
-      const live = served.view(stored);
+      const live = served.inServedVersion(stored);
       requirePreconditions(served, live, options);
       const request = {
         user: caller.user,
@@ -114,7 +114,7 @@ export class ObjectDeleter {
             : { type: 'put', collection, object: served.stored(marked as MutableObject), expected: stored },
         ])?.[0];
         if (written !== undefined) {
-          return marked === undefined ? undefined : served.view(written);
+          return marked === undefined ? undefined : served.inServedVersion(written);
         }
       }
       // After a conflict, the new version is deleted. Other work may run first.

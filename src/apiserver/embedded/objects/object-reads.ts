@@ -29,11 +29,11 @@ export function readObject(
   if (stored === undefined) {
     throw ApiError.notFound(type, key.name);
   }
-  return subresourceView(served, served.view(stored), subresource);
+  return objectOfSubresource(served, served.inServedVersion(stored), subresource);
 }
 
 /** The object as a subresource shows it: a Scale, or the object itself. */
-export function subresourceView(
+export function objectOfSubresource(
   served: RegisteredResource,
   object: KubernetesObject,
   subresource: string | undefined,
@@ -97,7 +97,7 @@ function pageOf(
       }
       continue;
     }
-    items.push(served.view(stored));
+    items.push(served.inServedVersion(stored));
     // The smallest text that sorts after this path.
     next = `${path}\u0000`;
   }

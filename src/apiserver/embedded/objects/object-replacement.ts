@@ -4,7 +4,7 @@ import type { JsonObject, KubernetesObject, MutableObject } from '../../../resou
 import { isSameJson } from '../../../resources/structured-merge/index.ts';
 import { keepManagerTimes } from '../../server-side-apply/track-update.ts';
 import { requireNamespace } from './namespace-lifecycle.ts';
-import { subresourceView } from './object-reads.ts';
+import { objectOfSubresource } from './object-reads.ts';
 import { countGeneration, isDeletable, restoreReadOnlyFields, VERSION_REQUIRED } from './write-rules.ts';
 import { admissionRequest, prepareKind, mutate, requireValid, isStillPrepared, trackFields } from './write-steps.ts';
 import { onWarningOf } from './write.ts';
@@ -46,8 +46,8 @@ export async function replaceObject(
   if (options.subresource === undefined) {
     definition.warnings?.(updated, live).forEach(onWarningOf(options));
   }
-  const view = subresourceView(served, updated, options.subresource);
-  await context.admission.validate({ ...request, object: view }, onWarningOf(options), options.signal);
+  const after = objectOfSubresource(served, updated, options.subresource);
+  await context.admission.validate({ ...request, object: after }, onWarningOf(options), options.signal);
   if (context.store.get(collection, namespace ?? '', name) !== stored || !isStillPrepared(write, updated, live)) {
     return undefined;
   }

@@ -42,7 +42,7 @@ export async function* watchObjects(
   let position = start.position;
   for (const stored of initial) {
     if (selection.matches(stored)) {
-      yield { type: 'ADDED', object: served.view(stored) };
+      yield { type: 'ADDED', object: served.inServedVersion(stored) };
       options.signal?.throwIfAborted();
     }
   }
@@ -126,7 +126,7 @@ function tooOld(revision: number, floor: number): ApiError {
 
 /** The event of a change. For a watch with selectors, an object that does not match any more is DELETED. */
 function eventOf(served: RegisteredResource, selection: ObjectSelection, change: StoredChange): WatchEvent | undefined {
-  const object = served.view(change.object);
+  const object = served.inServedVersion(change.object);
   const was = change.previous !== undefined && selection.matches(change.previous);
   const is = change.type !== 'DELETED' && selection.matches(change.object);
   if (is) {
@@ -139,7 +139,7 @@ function eventOf(served: RegisteredResource, selection: ObjectSelection, change:
     return { type: 'DELETED', object };
   }
   // DELETED contains the last matching state, with the version of the change.
-  const previous = served.view(change.previous);
+  const previous = served.inServedVersion(change.previous);
   const metadata = { ...previous.metadata, resourceVersion: String(change.revision) };
   return { type: 'DELETED', object: { ...previous, metadata } };
 }

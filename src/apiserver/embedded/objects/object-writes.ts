@@ -8,7 +8,7 @@ import type { KubernetesObject, MutableObject, ObjectKey, ResourceType } from '.
 import { authorize, servedResource } from './cluster-context.ts';
 import type { Caller, ClusterContext } from './cluster-context.ts';
 import { createObject } from './object-creation.ts';
-import { requireStored, subresourceView } from './object-reads.ts';
+import { requireStored, objectOfSubresource } from './object-reads.ts';
 import { replaceObject } from './object-replacement.ts';
 import { appliedObject, patchedObject } from './patched-object.ts';
 import { received, receivedObject, tooDeep } from '../kinds/received-object.ts';
@@ -142,7 +142,7 @@ export class ObjectWrites {
           ? await this.#createInstead(write, key, change)
           : await replace(write, key, stored, change);
       if (result !== undefined) {
-        return subresourceView(served, served.view(result), options.subresource);
+        return objectOfSubresource(served, served.inServedVersion(result), options.subresource);
       }
       // Other work may run between retries.
       await setImmediate();
@@ -176,7 +176,7 @@ export class ObjectWrites {
 }
 
 async function replace(write: Write, key: ObjectKey, stored: KubernetesObject, change: Change) {
-  const live = write.served.view(stored);
+  const live = write.served.inServedVersion(stored);
   const next = change(live);
   requireName(key, write.namespace, next);
   return replaceObject(write, stored, live, next);

@@ -4,7 +4,7 @@ import { ApiError } from '../../../cluster/index.ts';
 import { invalid } from '../../../resources/index.ts';
 import type { KubernetesObject, MutableObject } from '../../../resources/index.ts';
 import { trackUpdate } from '../../server-side-apply/track-update.ts';
-import { subresourceView } from './object-reads.ts';
+import { objectOfSubresource } from './object-reads.ts';
 import { received } from '../kinds/received-object.ts';
 import type { AdmissionAttributes } from '../request/request.ts';
 import { withScale } from './scale.ts';
@@ -75,8 +75,8 @@ export function admissionRequest(
     subresource: options.subresource,
     namespace: namespace ?? (served.collection === 'namespaces' ? nameOf(object) : undefined),
     name: nameOf(object),
-    object: subresourceView(served, object, options.subresource),
-    oldObject: oldObject === null ? null : subresourceView(served, oldObject, options.subresource),
+    object: objectOfSubresource(served, object, options.subresource),
+    oldObject: oldObject === null ? null : objectOfSubresource(served, oldObject, options.subresource),
     dryRun: options.dryRun === true,
     options: admissionOptions(write, operation),
   };

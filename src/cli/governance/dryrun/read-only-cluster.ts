@@ -28,13 +28,13 @@ export function readOnly(cluster: Cluster): Cluster {
         ? never(options.signal)
         : cluster.watch(type, options),
     create: (type, object, options) =>
-      options?.dryRun === true ? cluster.create(type, object, options) : refused('create'),
+      options?.dryRun === true ? cluster.create(type, object, options) : refuse('create'),
     update: (type, object, options) =>
-      options?.dryRun === true ? cluster.update(type, object, options) : refused('update'),
+      options?.dryRun === true ? cluster.update(type, object, options) : refuse('update'),
     patch: (type, key, patch, options) =>
-      options?.dryRun === true ? cluster.patch(type, key, patch, options) : refused('patch'),
-    delete: () => refused('delete'),
-    deleteCollection: () => refused('delete'),
+      options?.dryRun === true ? cluster.patch(type, key, patch, options) : refuse('patch'),
+    delete: () => refuse('delete'),
+    deleteCollection: () => refuse('delete'),
   };
 }
 
@@ -51,6 +51,6 @@ function isForbidden(error: unknown): boolean {
   return error instanceof ApiError && error.code === 403;
 }
 
-function refused(verb: string): Promise<never> {
+function refuse(verb: string): Promise<never> {
   return Promise.reject(new ApiError(405, 'MethodNotAllowed', `a dry run does not ${verb} objects of a cluster`));
 }

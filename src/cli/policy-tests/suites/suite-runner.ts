@@ -4,7 +4,7 @@ import { verdictOf } from '../../../evaluation/index.ts';
 import { errorText } from '../../../values/index.ts';
 import type { SourcesConfig, TrustRoot } from '../../../modules/index.ts';
 import type { PolicyWarning } from '../../policy/policy-warning.ts';
-import { isVerdict, PolicyRunner, type RunnablePolicy, SettingsRefused } from '../../policy/policy-runner.ts';
+import { isVerdict, PolicyRunner, type RunnablePolicy, SettingsRefusal } from '../../policy/policy-runner.ts';
 import { compareVerdict, compareText, type Mismatch } from './compare.ts';
 import type { PreparedCase, PreparedSuite, SuiteQuestion } from './prepare-suite.ts';
 import type { TestCase } from './suite.ts';
@@ -125,7 +125,7 @@ export class SuiteRunner implements AsyncDisposable {
       (await this.#policies.load(policy)).forEach((note) => notes.add(note));
       return undefined;
     } catch (error) {
-      return error instanceof SettingsRefused
+      return error instanceof SettingsRefusal
         ? { kind: 'settings-rejected', message: error.reason }
         : { kind: 'failed', message: errorText(error) };
     }

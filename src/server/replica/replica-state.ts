@@ -23,7 +23,7 @@ export interface Deviation {
 }
 
 /** The state of a replica. */
-export interface ReplicaView extends ReportSource {
+export interface ReplicaState extends ReportSource {
   /** In no particular order. */
   served(): Iterable<ServedRevision>;
   /** In no particular order. */

@@ -5,10 +5,10 @@ import type { RefusedReport, RevisionReport } from '../../control/index.ts';
 import type { MonitoredVerdict } from '../../engine/index.ts';
 import { MonitoredCounts } from '../monitoring/monitored-counts.ts';
 import type { RevisionName } from '../policies/serving-record.ts';
-import type { Deviation, ReplicaView, ServedRevision } from './replica-view.ts';
+import type { Deviation, ReplicaState, ServedRevision } from './replica-state.ts';
 
 /** The state of the registry, as controllers see it. */
-export class RevisionView implements ReplicaView {
+export class RevisionReports implements ReplicaState {
   readonly #entries: () => Iterable<RegistryEntry>;
   readonly #reports = new Map<string, RevisionReport>();
   /** Names of reported revisions, by policy id. */
@@ -64,14 +64,14 @@ export class RevisionView implements ReplicaView {
   }
 
   /** Reports the parameters for which revisions wait: all of these revisions. */
-  waits(reports: readonly RevisionReport[]): void {
+  revisionsWaiting(reports: readonly RevisionReport[]): void {
     const before = this.#waiting;
     this.#waiting = new Map(reports.map((report) => [report.name, report]));
     this.#notify([...new Set([...before.keys(), ...this.#waiting.keys()])]);
   }
 
   /** Reports namespaces with invalid parameters of a revision; undefined: there are none. */
-  refuses(name: string, refused: RefusedReport | undefined): void {
+  parametersTried(name: string, refused: RefusedReport | undefined): void {
     if (!this.#refused.has(name) || this.#refused.get(name) !== refused) {
       this.#refused.set(name, refused);
       this.#notify([name]);
@@ -98,7 +98,7 @@ export class RevisionView implements ReplicaView {
   }
 
   /** Reports revisions that are not served, because they are not what their names say. */
-  refuse(mismatched: readonly Deviation[]): void {
+  revisionsMismatched(mismatched: readonly Deviation[]): void {
     this.#mismatched = mismatched;
     this.#notify([]);
   }

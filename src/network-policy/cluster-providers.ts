@@ -27,7 +27,7 @@ export interface PresentProvider {
 }
 
 /** What is known of the providers of a cluster at one time. */
-export interface ProviderView {
+export interface ClusterProviders {
   readonly catalogue: Catalogue;
   /** Of the catalogue with its extensions. */
   readonly digest: string;
@@ -51,7 +51,7 @@ const NODE_GRACE_MS = 5 * 60_000;
 const MAX_MISTAKES = 1024;
 
 /** The providers that count. A function of the objects, whatever their order. @param now milliseconds since 1970 */
-export function viewProviders(objects: ProviderObjects, builtin: Catalogue, now: number): ProviderView {
+export function clusterProviders(objects: ProviderObjects, builtin: Catalogue, now: number): ClusterProviders {
   const declared = [...objects.declared].sort((one, other) => compareStrings(nameOf(one), nameOf(other)));
   const { catalogue, mistakes } = extend(builtin, declared);
   const detected = detectProviders(objects, catalogue);
@@ -88,7 +88,7 @@ function nameOf({ metadata }: KubernetesObject): string {
 function extend(
   builtin: Catalogue,
   declared: readonly NetworkPolicyProvider[],
-): Pick<ProviderView, 'catalogue' | 'mistakes'> {
+): Pick<ClusterProviders, 'catalogue' | 'mistakes'> {
   const mistakes = new Map<string, string>();
   const catalogue = declared.reduce((known, object) => {
     const { capabilities } = object.spec;
@@ -162,7 +162,7 @@ function unguarded(
   providers: readonly PresentProvider[],
   nodes: readonly KubernetesObject[],
   now: number,
-): Pick<ProviderView, 'unguardedNodes' | 'nextChange'> {
+): Pick<ClusterProviders, 'unguardedNodes' | 'nextChange'> {
   const enforcing = providers.filter(isEnforcing);
   if (enforcing.length === 0 || enforcing.some(({ detected }) => detected === undefined)) {
     return { unguardedNodes: 0, nextChange: undefined };

@@ -1,8 +1,8 @@
 import { TestReports } from '../../../control/testing/index.ts';
-import type { Deviation, ReplicaView, ServedRevision } from '../replica-view.ts';
+import type { Deviation, ReplicaState, ServedRevision } from '../replica-state.ts';
 
 /** A replica's state, set by a test. */
-export class TestView extends TestReports implements ReplicaView {
+export class TestReplicaState extends TestReports implements ReplicaState {
   servedRevisions: ServedRevision[] = [];
   deviating: Deviation[] = [];
 
