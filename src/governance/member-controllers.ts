@@ -72,6 +72,7 @@ export class MemberControllers implements Runnable {
       this.#missing.sync.follow(parts.definitions, (key) => this.#sync.enqueue(key)),
       this.#missing.configuration.follow(parts.definitions, (key) => this.#configuration.enqueue(key)),
       this.#graphs.subscribe(() => this.#graphChanged()),
+      parts.evaluations.readyFor(this.#own),
     ]);
     this.ready = this.#set.ready;
   }

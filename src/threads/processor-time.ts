@@ -4,6 +4,7 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { basename } from 'node:path';
 
 const NANOSECONDS_PER_MS = 1e6;
+const MICROSECONDS_PER_MS = 1e3;
 
 /** The system's id of the current thread; undefined where the system has no /proc. */
 export function nativeThreadId(): number | undefined {
@@ -21,4 +22,10 @@ export function threadCpuMs(nativeId: number): number | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Processor time of the current thread so far. Milliseconds. */
+export function ownCpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / MICROSECONDS_PER_MS;
 }

@@ -1,22 +1,34 @@
 // The objects of a cluster, as a thread that evaluates sees them.
 import { type KubernetesObject, parseLabelSelector, type ResourceType, type Selector } from '../../resources/index.ts';
-import { asJson } from '../../values/index.ts';
+import { asJson, parseJson } from '../../values/index.ts';
 import type { CertificateSecret } from '../certificates/secret-certificates.ts';
 import { ObjectReadError, type ObjectSource } from '../configuration/index.ts';
 import type { ListAnswer, NoAnswer, ObjectAnswer, TemplateObjects } from '../templates/index.ts';
-import { NotYetRead, type ObjectQuestion, type QuestionPort, Questions } from './object-questions.ts';
+import {
+  type AskForObject,
+  type ForeseenAnswer,
+  NotYetRead,
+  type ObjectQuestion,
+  type QuestionAnswer,
+} from './object-questions.ts';
 
 type Listed = Extract<ObjectQuestion, { readonly from: number }>;
 
 /** Asks the main thread for objects, for each one once: all of an evaluation is about the same objects. */
 export class AskedObjects implements ObjectSource {
-  readonly #questions: Questions;
+  readonly #foreseen: ReadonlyMap<string, QuestionAnswer>;
+  readonly #ask: AskForObject;
   readonly #known = new Map<string, () => unknown>();
   /** Whether the main thread has to read something before the evaluation can end. */
   isUnread = false;
 
-  constructor(end: QuestionPort) {
-    this.#questions = new Questions(end);
+  /**
+   * @param foreseen answers to questions that it need not ask
+   * @throws by each read: NotYetRead, ObjectReadError
+   */
+  constructor(foreseen: readonly ForeseenAnswer[], ask: AskForObject) {
+    this.#foreseen = new Map(foreseen);
+    this.#ask = ask;
   }
 
   kind(apiVersion: string, kind: string): ResourceType | undefined {
@@ -51,7 +63,7 @@ export class AskedObjects implements ObjectSource {
     return this.#once({ of, type, namespace, selector: selector.toString(), from: 0 }, (first) => {
       const all: unknown[] = [];
       for (let from: number | undefined = 0; from !== undefined;) {
-        const page = this.#questions.ask({ ...first, from });
+        const page = this.#asked({ ...first, from });
         all.push(...(page.value as readonly unknown[]));
         from = page.next;
       }
@@ -60,7 +72,21 @@ export class AskedObjects implements ObjectSource {
   }
 
   #value(question: ObjectQuestion): unknown {
-    return this.#questions.ask(question).value ?? undefined;
+    return this.#asked(question).value ?? undefined;
+  }
+
+  #asked(question: ObjectQuestion): { readonly value: unknown; readonly next: number | undefined } {
+    const answer = this.#foreseen.get(JSON.stringify(question)) ?? this.#ask(question);
+    switch (answer.state) {
+      case 'found':
+        return { value: parseJson(answer.text), next: answer.next };
+      case 'unread':
+        throw new NotYetRead();
+      case 'unreadable':
+        throw new ObjectReadError('unreadable', answer.reason);
+      default:
+        return answer satisfies never;
+    }
   }
 
   /** The answer to a question, the same one each time, also when there is none. */

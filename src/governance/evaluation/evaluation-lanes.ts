@@ -2,12 +2,12 @@
 // what is slow in another one, where it waits for its turn.
 import type { Logger } from '../../log/index.ts';
 import { keyText, type ObjectKey } from '../../resources/index.ts';
-import { aborted, type Runnable } from '../../runtime/index.ts';
+import { aborted, type ObjectCache, type Runnable } from '../../runtime/index.ts';
 import { JobThread, ThreadError } from '../../threads/index.ts';
 import { KeptEntries, parseJson } from '../../values/index.ts';
 import type { EvaluationObjects } from './evaluation-objects.ts';
 import type { EvaluationJobs, JobType } from './evaluation-jobs.ts';
-import { Conversation, type QuestionPort } from './object-questions.ts';
+import type { ForeseenAnswer, ObjectQuestion, QuestionAnswer } from './object-questions.ts';
 
 /** Processor time of a job in the thread of ordinary policies: published ones take some milliseconds. Milliseconds. */
 const ORDINARY_MS = 500;
@@ -49,7 +49,8 @@ export interface JobMessage {
   readonly type: JobType;
   /** JSON. */
   readonly input: string;
-  readonly objects: QuestionPort;
+  /** Answers to questions that the thread need not ask. */
+  readonly foreseen: readonly ForeseenAnswer[];
 }
 
 /** From a thread. */
@@ -61,6 +62,8 @@ export interface JobAnswer {
   /** Processor time. Milliseconds. */
   readonly cpuMs: number;
 }
+
+type Thread = JobThread<JobMessage, JobAnswer, ObjectQuestion, QuestionAnswer>;
 
 /** Runs a job of an evaluation. @param objects what it reads. Default: nothing */
 export type RunJob = <Type extends JobType>(
@@ -107,13 +110,13 @@ interface Pending {
   outcome: (() => Evaluated<unknown>) | undefined;
 }
 
-/** The threads that evaluate governance policies. They start with the first policy. */
+/** The threads that evaluate governance policies. */
 export class EvaluationLanes implements Runnable {
   readonly name = 'governance evaluation';
   readonly #log: Logger;
   readonly #limits: EvaluationLimits;
-  #ordinary: JobThread<JobMessage, JobAnswer>;
-  #slow: JobThread<JobMessage, JobAnswer>;
+  #ordinary: Thread;
+  #slow: Thread;
   readonly #times = new KeptEntries<string, KnownTime>({ maxEntries: MAX_POLICIES });
   readonly #strikes = new KeptEntries<string, { readonly count: number; readonly until: number }>({
     maxEntries: MAX_POLICIES,
@@ -138,6 +141,19 @@ export class EvaluationLanes implements Runnable {
     this.#slow.stop();
     this.#ordinary = this.#thread('ordinary policies', this.#limits.ordinaryMs);
     this.#slow = this.#thread('slow policies', this.#limits.slowMs);
+  }
+
+  /**
+   * Keeps the thread of ordinary policies ready while there is a policy in one of the caches.
+   * @returns ends that
+   */
+  readyFor(caches: readonly Pick<ObjectCache, 'size' | 'subscribe'>[]): () => void {
+    const update = (): void => this.#ordinary.keep(caches.some(({ size }) => size > 0));
+    const ends = caches.map((cache) => cache.subscribe(update));
+    return () => {
+      ends.forEach((end) => end());
+      this.#ordinary.keep(false);
+    };
   }
 
   /** Whether no evaluation runs that nobody waits for. */
@@ -195,13 +211,14 @@ export class EvaluationLanes implements Runnable {
     return outcome !== 'slow' && outcome.state === 'done' ? outcome.result : undefined;
   }
 
-  #thread(name: string, deadlineMs: number): JobThread<JobMessage, JobAnswer> {
+  #thread(name: string, deadlineMs: number): Thread {
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
     return new JobThread({
       module: new URL(`./evaluation-thread.${extension}`, import.meta.url),
       name,
       workerData: undefined,
       deadlineMs,
+      deadlineOf: 'processor time',
       heapMb: HEAP_MB,
       log: this.#log,
     });
@@ -250,7 +267,7 @@ export class EvaluationLanes implements Runnable {
 
   /** Evaluates in a thread. @returns `slow` if the time of that thread was used up */
   async #attempt<Result>(
-    thread: JobThread<JobMessage, JobAnswer>,
+    thread: Thread,
     spec: EvaluatedSpec,
     work: EvaluationWork<Result>,
     signal: AbortSignal,
@@ -316,15 +333,14 @@ export class EvaluationLanes implements Runnable {
 }
 
 async function runJob<Type extends JobType>(
-  thread: JobThread<JobMessage, JobAnswer>,
+  thread: Thread,
   owner: string,
   type: Type,
   input: EvaluationJobs[Type]['input'],
   objects: Pick<EvaluationObjects, 'answer' | 'foreseen'> | undefined,
 ): Promise<JobAnswer> {
-  using conversation = new Conversation((question) => objects?.answer(question) ?? NOTHING, objects?.foreseen ?? []);
-  const message = { type, input: JSON.stringify(input), objects: conversation.end };
-  return await thread.run(message, owner, [conversation.end.port]);
+  const message = { type, input: JSON.stringify(input), foreseen: objects?.foreseen ?? [] };
+  return await thread.run(message, owner, (question) => objects?.answer(question) ?? NOTHING);
 }
 
 const NOTHING = { state: 'unreadable', reason: 'no objects are there' } as const;

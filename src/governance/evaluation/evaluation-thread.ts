@@ -1,30 +1,23 @@
 // Entry of a thread that evaluates policies: it has no credentials, and no objects but those that it asks for.
-import { parentPort } from 'node:worker_threads';
-import { nativeThreadId } from '../../threads/index.ts';
+import { answerJobs, ownCpuMs } from '../../threads/index.ts';
 import { errorText, parseJson } from '../../values/index.ts';
 import { AskedObjects } from './asked-objects.ts';
 import { EVALUATIONS } from './evaluation-jobs.ts';
 import type { JobAnswer, JobMessage } from './evaluation-lanes.ts';
-import { NotYetRead } from './object-questions.ts';
+import { type AskForObject, NotYetRead } from './object-questions.ts';
 
-parentPort?.on('message', (job: JobMessage) => {
-  const before = cpuMs();
-  const answer = answerOf(job);
-  parentPort?.postMessage({ ...answer, cpuMs: cpuMs() - before } satisfies JobAnswer);
+answerJobs((job: JobMessage, ask: AskForObject): JobAnswer => {
+  const before = ownCpuMs();
+  const answer = answerOf(job, ask);
+  return { ...answer, cpuMs: ownCpuMs() - before };
 });
-parentPort?.postMessage(nativeThreadId() ?? 'loaded');
 
-function answerOf({ type, input, objects }: JobMessage): Omit<JobAnswer, 'cpuMs'> {
+function answerOf({ type, input, foreseen }: JobMessage, ask: AskForObject): Omit<JobAnswer, 'cpuMs'> {
   try {
     // The type of the job says what its input is.
     const evaluate: (input: never, objects: AskedObjects) => unknown = EVALUATIONS[type];
-    return { result: JSON.stringify(evaluate(parseJson(input) as never, new AskedObjects(objects))) };
+    return { result: JSON.stringify(evaluate(parseJson(input) as never, new AskedObjects(foreseen, ask))) };
   } catch (error) {
     return error instanceof NotYetRead ? {} : { failure: errorText(error) };
   }
-}
-
-function cpuMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
 }

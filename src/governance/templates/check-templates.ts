@@ -1,6 +1,5 @@
 // Checks templates without resolving them: whether they parse, and call functions that exist.
 import { Template, type TemplateFunctions } from '../../go/templates/index.ts';
-import { isJsonObject } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { withIndents } from './author-text.ts';
 import { GOVERNANCE_FUNCTIONS } from './function-table.ts';
@@ -38,20 +37,22 @@ export class TemplateChecks {
   /** The problems of a value, until the limits are reached. */
   problems(value: JsonObject, checked: CheckedTemplates): readonly TemplateProblem[] {
     const found: TemplateProblem[] = [];
-    for (const [path, text] of textsOf(value, [])) {
+    everyText(value, [], (text, path) => {
       const isHub = text.includes(HUB.left);
-      if (isHub ? checked.hub : checked.managed && text.includes(MANAGED.left)) {
-        this.#length += text.length;
-        if (this.#length > MAX_CHECKED_LENGTH || this.#problems === MAX_PROBLEMS) {
-          break;
-        }
-        const message = problemOf(text, isHub);
-        if (message !== undefined) {
-          this.#problems += 1;
-          found.push({ path: pathText(path), message });
-        }
+      if (!(isHub ? checked.hub : checked.managed && text.includes(MANAGED.left))) {
+        return true;
       }
-    }
+      this.#length += text.length;
+      if (this.#length > MAX_CHECKED_LENGTH || this.#problems === MAX_PROBLEMS) {
+        return false;
+      }
+      const message = problemOf(text, isHub);
+      if (message !== undefined) {
+        this.#problems += 1;
+        found.push({ path: pathText(path), message });
+      }
+      return true;
+    });
     return found;
   }
 }
@@ -70,21 +71,26 @@ function parse(text: string, isHub: boolean): Template {
   return new Template(withIndents(text), NAMES, isHub ? HUB : MANAGED);
 }
 
-/** All texts of a value, keys included. Deeper values are refused when they are resolved. */
-function* textsOf(value: JsonValue, path: Path): Generator<readonly [Path, string]> {
-  if (path.length > MAX_DEPTH) {
-    return;
-  }
+/**
+ * Calls `check` with the texts of a value, keys included, until it returns false. Deeper values are refused when they are resolved.
+ * @param path to the value; changes during the walk, so that a text costs the same at any depth
+ * @returns whether `check` never did
+ */
+function everyText(value: JsonValue, path: (string | number)[], check: (text: string, path: Path) => boolean): boolean {
   if (typeof value === 'string') {
-    yield [path, value];
-  } else if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) {
-      yield* textsOf(item, [...path, index]);
-    }
-  } else if (isJsonObject(value)) {
-    for (const [key, item] of Object.entries(value)) {
-      yield [[...path, key], key];
-      yield* textsOf(item, [...path, key]);
+    return check(value, path);
+  }
+  if (path.length >= MAX_DEPTH || typeof value !== 'object' || value === null) {
+    return true;
+  }
+  const isList = Array.isArray(value);
+  const at = path.length;
+  for (const [key, item] of isList ? value.entries() : Object.entries(value)) {
+    path[at] = key;
+    if ((!isList && !check(String(key), path)) || !everyText(item, path, check)) {
+      return false;
     }
   }
+  path.length = at;
+  return true;
 }

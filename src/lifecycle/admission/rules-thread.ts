@@ -1,5 +1,6 @@
 // Entry of the thread that validates policies: it compiles what users wrote.
-import { parentPort, workerData } from 'node:worker_threads';
+import { workerData } from 'node:worker_threads';
+import { answerJobs } from '../../threads/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { OwnKindsReview } from './own-kinds-review.ts';
 import { OwnKindsRules } from './own-kinds-rules.ts';
@@ -17,18 +18,15 @@ const rules = new OwnKindsRules({
   kubewardenFinalizer: (policyServer) => factsOf(policyServer).kubewardenFinalizer,
 });
 
-parentPort?.on('message', (job: RulesJob) => {
+answerJobs((job: RulesJob): RulesAnswer => {
   facts = job.facts;
-  let answer: RulesAnswer;
   try {
-    answer = answerOf(job.review);
+    return answerOf(job.review);
   } catch (error) {
     // Such as a stack overflow by a deeply nested object.
-    answer = { failure: errorText(error) };
+    return { failure: errorText(error) };
   }
-  parentPort?.postMessage(answer);
 });
-parentPort?.postMessage('loaded');
 
 function answerOf(review: OwnKindsReview): RulesAnswer {
   const { error, ...verdict } = rules.validate(review);

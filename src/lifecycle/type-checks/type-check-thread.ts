@@ -1,6 +1,6 @@
 // Entry of the thread that checks the types of policies: documents of schemas are large, and users write the expressions.
-import { parentPort } from 'node:worker_threads';
 import { OpenApiComponents } from '../../resources/index.ts';
+import { answerJobs } from '../../threads/index.ts';
 import { errorText, KeptEntries } from '../../values/index.ts';
 import { runTypeCheck, type TypeCheckJob } from './type-check-job.ts';
 import { skippedReport, type TypeCheckReport } from './type-check-report.ts';
@@ -9,16 +9,13 @@ import { skippedReport, type TypeCheckReport } from './type-check-report.ts';
 const MAX_KEPT = 12;
 const kept = new KeptEntries<string, OpenApiComponents>({ maxEntries: MAX_KEPT });
 
-parentPort?.on('message', (job: TypeCheckJob) => {
-  let report: TypeCheckReport;
+answerJobs((job: TypeCheckJob): TypeCheckReport => {
   try {
-    report = runTypeCheck(job, job.documents.map(componentsOf));
+    return runTypeCheck(job, job.documents.map(componentsOf));
   } catch (error) {
-    report = skippedReport(errorText(error));
+    return skippedReport(errorText(error));
   }
-  parentPort?.postMessage(report);
 });
-parentPort?.postMessage('loaded');
 
 function componentsOf({ text, hash }: TypeCheckJob['documents'][number]): OpenApiComponents {
   const components = kept.get(hash) ?? OpenApiComponents.parse(text);

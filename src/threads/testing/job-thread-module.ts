@@ -1,7 +1,13 @@
 // A thread for tests of JobThread: does what its jobs say.
-import { parentPort } from 'node:worker_threads';
+import { threadId } from 'node:worker_threads';
+import { answerJobs } from '../answer-jobs.ts';
 
-parentPort?.on('message', ({ kind, value }: { readonly kind: string; readonly value: unknown }) => {
+interface Job {
+  readonly kind: string;
+  readonly value: unknown;
+}
+
+answerJobs(({ kind, value }: Job, ask: (question: unknown) => unknown) => {
   switch (kind) {
     case 'loop':
       for (;;) {
@@ -15,8 +21,14 @@ parentPort?.on('message', ({ kind, value }: { readonly kind: string; readonly va
         kept.push(Array.from({ length: 10_000 }, () => ({})));
       }
     }
+    case 'ask':
+      return ask(value);
+    case 'count':
+      Atomics.add(value as Int32Array, 0, 1);
+      return Atomics.notify(value as Int32Array, 0);
+    case 'thread':
+      return threadId;
     default:
-      parentPort?.postMessage(value);
+      return value;
   }
 });
-parentPort?.postMessage('loaded');
