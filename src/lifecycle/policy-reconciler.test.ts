@@ -37,6 +37,7 @@ import type { KnownReplica, ReplicaDirectory } from './replicas/replica-director
 import { RevisionStore } from './revisions/revision-store.ts';
 import { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
 import { until } from './testing/until.ts';
+import type { WebhookState } from './rollout/webhook-state.ts';
 import { RESOURCES_SERVED, TYPE_CHECKED } from './type-checks/type-check-conditions.ts';
 import type { TypeCheckReport } from './type-checks/type-check-report.ts';
 import { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
@@ -90,7 +91,9 @@ class Scene implements AsyncDisposable {
   readonly #stop = new AbortController();
   readonly #caches: readonly ObjectCache[];
   readonly #running: readonly Promise<void>[];
-  #prevalidated = Promise.withResolvers<void>();
+  readonly #prevalidated = Promise.withResolvers<void>();
+  /** The webhook of the policy is not what its last reconciliation was told. */
+  #woken = Promise.withResolvers<void>();
   #replaced: AdmissionPolicyObject | undefined;
 
   private constructor(embedded: EmbeddedCluster, cluster: Cluster) {
@@ -123,7 +126,7 @@ class Scene implements AsyncDisposable {
       exemptNamespaces: [],
       identities: [],
       productNamespace: 'portcullis',
-      requeue: () => undefined,
+      requeue: () => this.#woken.resolve(),
       log,
     }));
     this.#running = [...this.#caches, webhooks].map((one) => one.start(this.#stop.signal));
@@ -175,11 +178,26 @@ class Scene implements AsyncDisposable {
     return await this.reconciler.reconcile(KEY, signal, { failures, stopped: signal });
   }
 
-  /** Reconciles before and after the pre-validation. */
+  /** Reconciles before and after the pre-validation, and each time that the policy is woken while its webhook is to be written. */
   async rollOut(): Promise<void> {
     await this.reconcile();
     await this.#prevalidated.promise;
     await this.reconcile();
+    while (this.webhook().state === 'Pending') {
+      await this.woken();
+      await this.reconcile();
+    }
+  }
+
+  webhook(): WebhookState {
+    const policy = { id: 'kw.cap.p', kind: 'ClusterAdmissionPolicy', key: KEY, policyServer: 'default' };
+    return this.webhooks.stateOf(policy, undefined);
+  }
+
+  /** Resolves when the policy is woken, and forgets it. */
+  async woken(): Promise<void> {
+    await this.#woken.promise;
+    this.#woken = Promise.withResolvers();
   }
 
   /** Makes the cache return this instead of the policy. */

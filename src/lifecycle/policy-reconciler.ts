@@ -116,7 +116,7 @@ export class PolicyReconciler {
     }
     // Webhooks for this name still belong to the deleted policy, unless this one serves already.
     const isServing = own.some(({ status }) => status?.state === 'Serving');
-    if (!isServing && (await this.#removal.endEnforcement(key, id, policy, signal)) === 'deferred') {
+    if (!isServing && this.#removal.endEnforcement(key, id, policy).state !== 'Absent') {
       return { isLast: true };
     }
     for (const revision of others) {

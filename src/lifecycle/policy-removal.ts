@@ -5,14 +5,15 @@ import type { LifecycleMetrics } from './lifecycle-metrics.ts';
 import type { PolicyReports } from './policy-reports.ts';
 import type { Prevalidations } from './prevalidations.ts';
 import type { RevisionStore } from './revisions/revision-store.ts';
-import type { PolicyWebhooks, RemoveResult } from './webhooks/policy-webhooks.ts';
+import type { WebhookState } from './rollout/webhook-state.ts';
+import type { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 
 /**
  * Time that a deleted policy keeps serving after its own webhook was removed. API servers notice the removal some hundred
  * milliseconds late, and calls for an unknown policy are decided by failurePolicy. Milliseconds.
  */
 const GRACE_PERIOD_MS = 2_000;
-/** Delay before a removal that waits for a write is retried; it is also requeued after the write. Milliseconds. */
+/** Delay before a removal whose write fails is tried again; it is also requeued after a write. Milliseconds. */
 const BLOCKED_RETRY_MS = 60_000;
 
 export interface PolicyRemovalOptions {
@@ -43,13 +44,12 @@ export class PolicyRemoval {
     policy: AdmissionPolicyObject | undefined,
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
-    const result = await this.endEnforcement(key, id, policy, signal);
-    if (result === 'deferred') {
+    if (this.endEnforcement(key, id, policy).state !== 'Absent') {
       this.#servesUntil.set(id, Infinity);
       return {};
     }
-    const known = this.#servesUntil.get(id);
-    const until = result === 'updated' || known === Infinity ? Date.now() + GRACE_PERIOD_MS : (known ?? 0);
+    const known = this.#servesUntil.get(id) ?? 0;
+    const until = known === Infinity ? Date.now() + GRACE_PERIOD_MS : known;
     if (Date.now() < until) {
       this.#servesUntil.set(id, until);
       return { requeueAfterMs: until - Date.now() };
@@ -62,27 +62,22 @@ export class PolicyRemoval {
   }
 
   /**
-   * Removes a policy from webhook configurations and from memory.
-   * @throws Waiting while configurations cannot be written; ApiError
+   * Removes a policy from webhook configurations and from memory. Until the result is Absent, its own webhook is still there; the
+   * policy is requeued when it is gone.
+   * @throws Waiting while configurations cannot be written
    */
-  async endEnforcement(
-    key: ObjectKey,
-    id: string,
-    policy: AdmissionPolicyObject | undefined,
-    signal: AbortSignal,
-  ): Promise<RemoveResult> {
+  endEnforcement(key: ObjectKey, id: string, policy: AdmissionPolicyObject | undefined): WebhookState {
     const { warnings, metrics, prevalidations, reports, webhooks } = this.#options;
     prevalidations.cancel(id);
     metrics?.forget(id);
     warnings.forget({ kind: this.#kind.kind, metadata: key });
     reports.forget(id);
     const policyServer = policy?.spec.policyServer ?? 'default';
-    const result = await webhooks.remove({ id, kind: this.#kind.kind, key, policyServer }, signal);
-    const failure = result === 'deferred' ? webhooks.failure(policyServer) : undefined;
-    if (failure !== undefined) {
+    const webhook = webhooks.remove({ id, kind: this.#kind.kind, key, policyServer });
+    if (webhook.state === 'Failing') {
       this.#servesUntil.set(id, Infinity);
-      throw new Waiting(failure.reason, BLOCKED_RETRY_MS, failure.message);
+      throw new Waiting(webhook.reason, BLOCKED_RETRY_MS, webhook.message);
     }
-    return result;
+    return webhook;
   }
 }

@@ -20,7 +20,9 @@ import { creation, planRollout } from './rollout/plan-rollout.ts';
 import { REASONS } from './rollout/reasons.ts';
 import { answeringRevision, isFailurePolicyInForce, servingRevision } from './rollout/revision-choice.ts';
 import type { RolloutSettings, RolloutStep, RolloutView } from './rollout/rollout-view.ts';
-import type { EnforceResult, PolicyWebhooks } from './webhooks/policy-webhooks.ts';
+import { isCovered, type WebhookState } from './rollout/webhook-state.ts';
+import type { PolicyReference } from './webhooks/enforcement-records.ts';
+import type { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 import { WebhookRefusal } from './webhooks/webhook-dry-runs.ts';
 import { isRefusal } from './webhooks/refusal.ts';
 
@@ -36,17 +38,11 @@ const REFUSED_RETRY_MS = 30_000;
  * get narrower only after all policies were. Milliseconds.
  */
 const UNKNOWN_REPLICAS_RETRY_MS = 5_000;
-/** Delay before a policy that waits for a write of webhooks is retried; it is also requeued after the write. Milliseconds. */
+/** Delay before a policy is tried again whose webhook cannot be written; it is also requeued after a write. Milliseconds. */
 const BLOCKED_RETRY_MS = 60_000;
 
-/** `blocked`: further steps have to wait for webhook configurations. */
-type StepResult = 'written' | 'unchanged' | 'blocked';
-
-const STEP_RESULTS: Readonly<Record<EnforceResult, StepResult>> = {
-  enforced: 'unchanged',
-  updated: 'written',
-  deferred: 'blocked',
-};
+/** What a step did; of one that concerns webhooks, what the webhook is that it wants. */
+type StepResult = 'written' | 'unchanged' | WebhookState;
 
 export interface PolicyRolloutOptions {
   readonly policies: WrittenObjects<AdmissionPolicyObject>;
@@ -117,11 +113,13 @@ export class PolicyRollout {
     for (const step of steps) {
       try {
         const result = await this.#execute(step, policy, id, view, signal);
-        if (result === 'blocked') {
-          failures.push(...this.#blockedBy(policy, id));
+        if (result === 'written') {
+          return true;
         }
-        if (result !== 'unchanged') {
-          return result === 'written';
+        if (result !== 'unchanged' && (result.state === 'Pending' || result.state === 'Failing')) {
+          // Further steps have to wait for the webhook.
+          failures.push(...waitsFor(result, policyReference(policy, id)));
+          return false;
         }
       } catch (error) {
         const isWebhook = step.type === 'dryRun' || step.type === 'widen' || step.type === 'enforce';
@@ -131,7 +129,7 @@ export class PolicyRollout {
         if (error instanceof WebhookRefusal) {
           const refused = step.type === 'widen' ? step.revisions.at(-1) : step.revision;
           const isInForce =
-            view.isCovered && view.revisions.some(({ number, state }) => number === refused && state === 'Serving');
+            isCovered(view) && view.revisions.some(({ number, state }) => number === refused && state === 'Serving');
           // A webhook in force stays: a later refusal, as after an upgrade of the API server, does not end enforcement.
           if (refused !== undefined && !isInForce) {
             const to = { type: 'transition', revision: refused, to: 'Failed' } as const;
@@ -187,9 +185,7 @@ export class PolicyRollout {
         await revisions.setEnforced(this.#revision(policy, id, step.revision), step.isEnforced, signal);
         return 'written';
       case 'uncover':
-        return STEP_RESULTS[
-          await this.#options.webhooks.enforce(policyReference(policy, id), [], policy.spec, false, signal)
-        ];
+        return await this.#options.webhooks.enforce(policyReference(policy, id), [], policy.spec, false, signal);
       case 'dryRun':
       case 'widen':
       case 'enforce':
@@ -245,18 +241,7 @@ export class PolicyRollout {
       return 'unchanged';
     }
     const isInForce = numbers.some((number) => number !== undefined);
-    return STEP_RESULTS[await webhooks.enforce(reference, matches, spec, isInForce, signal)];
-  }
-
-  /** The failure of the webhook configurations that a policy waits for. The webhook controller retries them, not the policy. */
-  #blockedBy(policy: AdmissionPolicyObject, id: string): readonly Waiting[] {
-    const { policyServer } = policyReference(policy, id);
-    const { reason, message } = this.#options.webhooks.failure(policyServer) ?? {};
-    if (reason === undefined) {
-      return [];
-    }
-    const what = reason === REASONS.webhookRefused ? '' : `webhooks of PolicyServer ${policyServer} not written: `;
-    return [new Waiting(reason, BLOCKED_RETRY_MS, `${what}${message}`)];
+    return await webhooks.enforce(reference, matches, spec, isInForce, signal);
   }
 
   /** @returns whether a result was written; the pre-validation may still be under way */
@@ -337,4 +322,14 @@ export class PolicyRollout {
     }
     return revision;
   }
+}
+
+/** Why a policy waits for its webhook, if not just for the next write. */
+function waitsFor(webhook: WebhookState, { policyServer }: PolicyReference): readonly Waiting[] {
+  if (webhook.state !== 'Failing') {
+    return [];
+  }
+  const { reason, message } = webhook;
+  const what = reason === REASONS.webhookRefused ? '' : `webhooks of PolicyServer ${policyServer} not written: `;
+  return [new Waiting(reason, BLOCKED_RETRY_MS, `${what}${message}`)];
 }

@@ -5,11 +5,12 @@ import { MonitoredReports } from './replicas/monitored-reports.ts';
 import { policyView } from './policy-view.ts';
 import { isDeclared } from './rollout/revision-choice.ts';
 import { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
+import { ABSENT } from './rollout/webhook-state.ts';
 
 const SOURCES = {
   policyServers: { get: () => undefined },
   replicas: { replicas: () => [], monitored: new MonitoredReports() },
-  webhooks: { isCovered: () => false, failurePolicy: () => undefined },
+  webhooks: { stateOf: () => ABSENT },
   settings: DEFAULT_ROLLOUT_SETTINGS,
   namespace: 'portcullis',
 };

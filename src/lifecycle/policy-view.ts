@@ -29,7 +29,7 @@ import type { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 export interface ViewSources {
   readonly policyServers: { get(key: ObjectKey): PolicyServerObject | undefined };
   readonly replicas: Pick<ReplicaDirectory, 'replicas' | 'monitored'>;
-  readonly webhooks: Pick<PolicyWebhooks, 'isCovered' | 'failurePolicy'>;
+  readonly webhooks: Pick<PolicyWebhooks, 'stateOf'>;
   /** Default: policies are not compared with the kinds of the cluster. */
   readonly typeChecks?: Pick<TypeCheckReports, 'of'> | undefined;
   /** Where modules are, besides on replicas. Default: that is not known. */
@@ -92,8 +92,7 @@ export function policyView(
     typeCheck,
     isTypeCheckPending: sources.typeChecks !== undefined && typeCheck === undefined,
     invalidAnnotations: annotationProblems(policy),
-    isCovered: webhooks.isCovered(reference, matchInForce),
-    webhookFailurePolicy: webhooks.failurePolicy(reference, matchInForce),
+    webhook: webhooks.stateOf(reference, matchInForce),
     phase: policy.status?.phase,
   };
 }

@@ -194,11 +194,12 @@ describe('webhook configurations of policies on a real API server', { skip: skip
     }),
   })) {
     it(`${name}: stored as written, corrected after an edit, and then not written again`, async () => {
-      const writes = await withWebhooks(async (webhooks) => {
+      const writes = await withWebhooks(async (webhooks, requeued) => {
         const enforce = async (): Promise<string> =>
-          await webhooks.enforce(one.policy, [one.match], one.spec, false, signal);
-        assert.equal(await enforce(), 'updated');
-        assert.equal(await enforce(), 'enforced');
+          (await webhooks.enforce(one.policy, [one.match], one.spec, false, signal)).state;
+        assert.equal(await enforce(), 'Pending');
+        await requeued(one.policy.id);
+        assert.equal(await enforce(), 'Covered');
         const [made] = await everything();
         assert.ok(made);
         const edit = { metadata: { labels: { theirs: 'too' } }, webhooks: [] };
@@ -210,9 +211,9 @@ describe('webhook configurations of policies on a real API server', { skip: skip
         webhooks.targetsChanged();
         await new Promise((resolve) => setTimeout(resolve, 100));
         const [last] = await everything();
-        assert.equal(await enforce(), 'enforced');
+        assert.equal(await enforce(), 'Covered');
         assert.equal(last?.metadata.resourceVersion, (await everything())[0]?.metadata.resourceVersion);
-        assert.equal(await webhooks.remove(one.policy, signal), isOwnBucket(one.match.bucket) ? 'deferred' : 'removed');
+        assert.equal(webhooks.remove(one.policy).state, isOwnBucket(one.match.bucket) ? 'Pending' : 'Absent');
         await eventually(async () => assert.deepEqual(await everything(), []));
       });
       assert.equal(writes, 3);
@@ -245,12 +246,12 @@ describe('webhook configurations of policies on a real API server', { skip: skip
       // In parallel, as reconcilers run, because a policy that waits must not delay others.
       await Promise.all(
         all.map(async ({ policy, match, spec }) => {
-          while ((await webhooks.enforce(policy, [match], spec, false, signal)) === 'deferred') {
+          while ((await webhooks.enforce(policy, [match], spec, false, signal)).state !== 'Covered') {
             await requeued(policy.id);
           }
         }),
       );
-      assert.ok(all.every(({ policy, match }) => webhooks.isCovered(policy, match)));
+      assert.ok(all.every(({ policy, match }) => webhooks.stateOf(policy, match).state === 'Covered'));
     });
     context.diagnostic(`${writes} writes`);
     assert.ok(writes <= 10, `${writes} writes`);

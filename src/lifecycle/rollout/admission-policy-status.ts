@@ -22,6 +22,7 @@ import { requestOutcome } from './request-outcome.ts';
 import { answeringRevision, desiredRevision, hasOtherParameters, isSwitchedTo } from './revision-choice.ts';
 import { rolloutPhase, type RolloutPhase } from './rollout-phase.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutView } from './rollout-view.ts';
+import { isCovered } from './webhook-state.ts';
 
 /** The policy answers requests; Unknown while no replica is connected to the controller. */
 export const POLICY_ACTIVE = 'PolicyActive';
@@ -53,7 +54,7 @@ export function admissionPolicyStatus(
   const desired = desiredRevision(view);
   const current = rolloutPhase(view, failure);
   const { phase, reason, message } = current;
-  const isServedAndCovered = serving !== undefined && view.isCovered;
+  const isServedAndCovered = serving !== undefined && isCovered(view);
   const isUpToDate = phase === 'Active' || phase === 'RolledBack';
   const nextRetry = earliestRetry(view, desired);
   const monitored = monitoredStatus(view, before);
@@ -142,7 +143,7 @@ function activeCondition(
   serving: RevisionFacts | undefined,
   { reason, message }: RolloutPhase,
 ): { readonly status: 'True' | 'False' | 'Unknown'; readonly reason: string; readonly message: string } {
-  if (serving === undefined || !view.isCovered) {
+  if (serving === undefined || !isCovered(view)) {
     return { status: 'False', reason, message };
   }
   return view.replicas?.some(({ state }) => state === 'connected') === true

@@ -4,6 +4,7 @@ import type { ReplicaAnswers } from '../../control/index.ts';
 import { requestOutcome } from './request-outcome.ts';
 import { DEFAULT_ROLLOUT_SETTINGS, type ReplicaFacts, type RolloutView } from './rollout-view.ts';
 import { replica, revision, spec, view } from './testing/rollout-scene.ts';
+import { COVERED } from './webhook-state.ts';
 
 const IGNORE = spec('1', { failurePolicy: 'Ignore' });
 const MONITOR = spec('1', { mode: 'monitor' });
@@ -53,8 +54,8 @@ describe('what requests of a policy get', () => {
   });
 
   it('is what the webhook says that was read back, where no replica is left', () => {
-    const left = (webhookFailurePolicy: 'Fail' | 'Ignore', snapshot = IGNORE): string =>
-      outcome(view([first, waiting(snapshot)], [], { webhookFailurePolicy }));
+    const left = (failurePolicy: 'Fail' | 'Ignore', snapshot = IGNORE): string =>
+      outcome(view([first, waiting(snapshot)], [], { webhook: COVERED[failurePolicy] }));
     assert.equal(left('Fail'), 'True FailurePolicy: requests are rejected (failurePolicy Fail of revision 1)');
     assert.equal(left('Ignore'), 'True FailurePolicy: requests are admitted (failurePolicy Ignore of revision 1)');
   });

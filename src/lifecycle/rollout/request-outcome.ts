@@ -4,6 +4,7 @@ import { listed } from '../../values/index.ts';
 import { REASONS } from './reasons.ts';
 import { desiredRevision, hasServed, lastServedRevision, servingRevision } from './revision-choice.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutView } from './rollout-view.ts';
+import { isCovered } from './webhook-state.ts';
 
 /** Replicas that a message names; further ones are counted. */
 const MAX_NAMED = 3;
@@ -33,7 +34,7 @@ const UNKNOWN: RequestAnswer = { effect: 'unknown', text: 'how requests are answ
 
 /** What requests of a policy get, as far as it is known. */
 export function requestOutcome(view: RolloutView): RequestOutcome {
-  if (!view.isCovered) {
+  if (!isCovered(view)) {
     return uncovered(view);
   }
   const asked = askedReplicas(view.replicas ?? []);
@@ -90,12 +91,12 @@ function sourcesText(view: RolloutView, sources: readonly Source[]): string {
 
 /** What API servers do when they reach no replica: they apply the failurePolicy of the webhook. */
 function unreached(view: RolloutView): RequestAnswer {
-  const { webhookFailurePolicy } = view;
-  if (webhookFailurePolicy === undefined) {
+  const { webhook } = view;
+  if (webhook.state !== 'Covered') {
     return UNKNOWN;
   }
   const inForce = servingRevision(view) ?? lastServedRevision(view) ?? view.revisions.at(-1);
-  return failurePolicyAnswer(view, inForce, webhookFailurePolicy, '');
+  return failurePolicyAnswer(view, inForce, webhook.failurePolicy, '');
 }
 
 /** The answers of one replica, as sources. */

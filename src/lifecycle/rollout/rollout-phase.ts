@@ -17,6 +17,7 @@ import {
   servingRevision,
 } from './revision-choice.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutView } from './rollout-view.ts';
+import { isCovered } from './webhook-state.ts';
 import { listed, shortened } from '../../values/index.ts';
 
 /** Replicas that a message names; further ones are counted. */
@@ -55,7 +56,7 @@ export function rolloutPhase(view: RolloutView, failure: Readiness | undefined):
   if (reason !== REASONS.webhookRefused) {
     return { phase: report.phase, state, reason, message: `${detail}; ${report.message}` };
   }
-  const phase = view.replicas === undefined ? report.phase : view.isCovered ? failurePhase(view) : 'Error';
+  const phase = view.replicas === undefined ? report.phase : isCovered(view) ? failurePhase(view) : 'Error';
   return { phase, state, reason, message: `the webhook configuration could not be written: ${detail}` };
 }
 
@@ -116,7 +117,7 @@ function phaseOfDesired(view: RolloutView): PhaseReport {
   const hasReplicas = view.replicas.length > 0;
   const server = spec.policyServer ?? 'default';
   // While the policy is covered, its requests get the failurePolicy: worse than pending.
-  const idle = view.isCovered ? 'Error' : 'Pending';
+  const idle = isCovered(view) ? 'Error' : 'Pending';
   if (!hasReplicas && !view.hasPolicyServer) {
     const message = `PolicyServer ${server} does not exist, and has no replica: create it`;
     return { phase: idle, reason: REASONS.policyServerNotFound, message };
@@ -141,7 +142,7 @@ function phaseOfDesired(view: RolloutView): PhaseReport {
 
 /** A policy that is disarmed, or about to be. */
 function disarmedPhase(view: RolloutView, why: string): PhaseReport {
-  const isDone = !view.isCovered && servingRevision(view) === undefined;
+  const isDone = !isCovered(view) && servingRevision(view) === undefined;
   const message = isDone
     ? `disarmed (${why}) until the annotation ${ANNOTATIONS.disarmed} is removed`
     : `is being disarmed (${why})`;
@@ -193,7 +194,7 @@ function servingPhase(view: RolloutView, desired: RevisionFacts): PhaseReport {
     return { phase: failurePhase(view), ...failure };
   }
   const message = `revision ${number} serves on ${replicas.length - waiting.length} of ${replicas.length} replicas`;
-  const phase = view.isCovered ? 'Updating' : 'Pending';
+  const phase = isCovered(view) ? 'Updating' : 'Pending';
   if (now < deadlineOf(view, desired)) {
     return { phase, reason: REASONS.switching, message };
   }
@@ -216,7 +217,7 @@ function isStarting({ state, revisions }: ReplicaFacts, { number }: RevisionFact
 /** All replicas serve the desired revision. */
 function settledPhase(view: RolloutView, { number }: RevisionFacts): PhaseReport {
   const newest = view.revisions.at(-1)?.number ?? number;
-  if (!view.isCovered) {
+  if (!isCovered(view)) {
     const message = `revision ${number} serves on every replica; its webhook is not written yet`;
     return { phase: 'Pending', reason: REASONS.switching, message };
   }
@@ -293,7 +294,7 @@ function outcomeText(view: RolloutView): string {
   if (answering !== undefined) {
     return desiredRevision(view) === answering ? '' : `; revision ${answering.number} serves`;
   }
-  if (!view.isCovered) {
+  if (!isCovered(view)) {
     return `; nothing serves, and the policy is not enforced${hasServed(view) ? '' : ' yet'}`;
   }
   return `; nothing serves: ${outcome.message}`;

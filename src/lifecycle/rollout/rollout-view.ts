@@ -3,6 +3,7 @@ import type { AdmissionPolicySpec, AdmissionPolicyStatus, RevisionState } from '
 import type { RefusedReport, ReplicaAnswers, ReplicaRevisionState, RevisionContent } from '../../control/index.ts';
 import type { TypeCheckReport } from '../type-checks/type-check-report.ts';
 import type { ReplicaCount } from '../replicas/monitored-reports.ts';
+import type { WebhookState } from './webhook-state.ts';
 
 /** What happens when not every replica has loaded the revision within the progress deadline. */
 export type RolloutStrategy =
@@ -150,12 +151,10 @@ export interface RolloutView {
   /** Whether the policy's PolicyServer exists. */
   readonly hasPolicyServer: boolean;
   /**
-   * Whether the policy is covered, if only as an earlier revision declared it. Coverage of the same requests by other
-   * policies, or in preparation of a revision that never served, does not count.
+   * Covered if only as an earlier revision declared it. Coverage of the same requests by other policies, or in preparation of a
+   * revision that never served, does not count.
    */
-  readonly isCovered: boolean;
-  /** The failurePolicy of the webhooks that cover the policy, as read back; Fail where they differ. */
-  readonly webhookFailurePolicy?: 'Fail' | 'Ignore' | undefined;
+  readonly webhook: WebhookState;
   /** What is known about copies of its modules besides those of replicas; undefined until it is. */
   readonly copies?: CopyFacts | undefined;
   /** Whether the policy fits the kinds that the cluster serves; undefined while that is not known. */

@@ -1,6 +1,6 @@
 // Writes the webhook configurations of policy servers: one pass per server, whatever the number of its policies.
 import type { Logger } from 'pino';
-import { keyText, type PolicyMatch, policyOfBucket, type Readiness } from '../../resources/index.ts';
+import { keyText, type PolicyMatch, policyOfBucket } from '../../resources/index.ts';
 import {
   Controller,
   type ObjectCache,
@@ -15,12 +15,12 @@ import {
   watch,
 } from '../../runtime/index.ts';
 import { REASONS } from '../rollout/reasons.ts';
+import type { WebhookFailure } from '../rollout/webhook-state.ts';
 import type { EnforcementRecords } from './enforcement-records.ts';
 import { type ConfigurationObjects, serverOf } from './configuration-objects.ts';
 import { ConfigurationWriter } from './configuration-writer.ts';
 import type { ExemptionSettings } from './exemptions.ts';
 import type { ReconciledPolicies } from './reconciled-policies.ts';
-import { PassSignal } from './pass-signal.ts';
 import { webhookConfigurations } from './webhook-configurations.ts';
 import type { WebhookMetrics } from './webhook-metrics.ts';
 import type { WebhookConfiguration, WebhookTarget } from './webhook-object.ts';
@@ -37,10 +37,8 @@ export interface ConfigurationControllerOptions extends ExemptionSettings {
   readonly isReachable?: ((policyServer: string) => boolean) | undefined;
   readonly isOurs?: ((policyServer: string) => boolean) | undefined;
   readonly pace?: () => WritePace;
-  /** Called after a pass that left no configuration of a policy server to write, except contested ones. */
-  readonly written: (policyServer: string) => void;
-  /** Called when a pass over a policy server failed, and the message differs from the last failure's. */
-  readonly failed: (policyServer: string) => void;
+  /** Called after each pass over a policy server, however it ended. */
+  readonly ended: (policyServer: string) => void;
   readonly metrics: WebhookMetrics | undefined;
   readonly log: Logger;
   readonly runtimeMetrics?: RuntimeMetrics | undefined;
@@ -54,7 +52,7 @@ interface ServerState {
   /** Limits writes while many policies change. */
   readonly pace: WritePace;
   /** Why the last pass failed, for the statuses of its policies. */
-  failure: Readiness | undefined;
+  failure: WebhookFailure | undefined;
   /** Whether a pass failed since the last success. */
   hasFailed: boolean;
   /** The last logged warning. */
@@ -68,8 +66,9 @@ export class ConfigurationController implements Runnable {
   readonly #objects: ConfigurationObjects;
   readonly #writer: ConfigurationWriter;
   readonly #controller: Controller;
-  readonly #passes = new PassSignal();
   readonly #servers = new Map<string, ServerState>();
+  /** Policy servers whose configurations are being written. */
+  readonly #writing = new Set<string>();
 
   constructor(options: ConfigurationControllerOptions) {
     this.#options = options;
@@ -99,15 +98,12 @@ export class ConfigurationController implements Runnable {
       await this.#controller.start(signal);
     } finally {
       this.#servers.clear();
-      this.#passes.end();
     }
   }
 
-  /** Schedules a write. @returns the delay in milliseconds */
-  scheduleWrite(policyServer: string): number {
-    const wait = this.#stateOf(policyServer).pace.recordChange(performance.now());
-    this.enqueue(policyServer, wait);
-    return wait;
+  /** Schedules a write. */
+  scheduleWrite(policyServer: string): void {
+    this.enqueue(policyServer, this.#stateOf(policyServer).pace.recordChange(performance.now()));
   }
 
   /** Schedules a pass over a policy server; it writes only what differs. */
@@ -115,14 +111,14 @@ export class ConfigurationController implements Runnable {
     this.#controller.enqueue({ name: policyServer }, { afterMs });
   }
 
-  /** Resolves at the end of the next pass over a policy server. */
-  nextPass(policyServer: string): Promise<void> {
-    return this.#passes.next(policyServer);
+  /** Why the last pass over a policy server failed; undefined if it succeeded. */
+  failure(policyServer: string): WebhookFailure | undefined {
+    return this.#servers.get(policyServer)?.failure;
   }
 
-  /** Why the last pass over a policy server failed; undefined if it succeeded. */
-  failure(policyServer: string): Readiness | undefined {
-    return this.#servers.get(policyServer)?.failure;
+  /** Whether configurations of a policy server are being written: what is read back may be outdated in a moment. */
+  isWriting(policyServer: string): boolean {
+    return this.#writing.has(policyServer);
   }
 
   /** The policy servers whose last pass failed. */
@@ -151,32 +147,24 @@ export class ConfigurationController implements Runnable {
 
   /** One pass over the configurations of a policy server. */
   async #reconcile(policyServer: string, signal: AbortSignal, attempt: ReconcileAttempt): Promise<ReconcileResult> {
-    const { metrics, written } = this.#options;
     try {
       const result = await this.#write(policyServer, signal);
-      if (result === undefined) {
-        return {};
-      }
-      if (result.requeueAfterMs === undefined) {
+      if (result !== undefined && result.requeueAfterMs === undefined) {
         Object.assign(this.#stateOf(policyServer), { failure: undefined, hasFailed: false });
-        written(policyServer);
       }
-      return result;
+      return result ?? {};
     } catch (error) {
       const failure = isRefusal(error)
         ? new ReconcileError(REASONS.webhookRefused, error.message, { cause: error })
         : error;
       if (!(error instanceof Waiting)) {
-        metrics?.countWrite('failed');
+        this.#options.metrics?.countWrite('failed');
       }
       this.#failed(policyServer, failure, attempt);
-      if (error instanceof Waiting) {
-        // Only contested configurations are left.
-        written(policyServer);
-      }
       throw failure;
     } finally {
-      this.#passes.ended(policyServer);
+      this.#writing.delete(policyServer);
+      this.#options.ended(policyServer);
     }
   }
 
@@ -185,9 +173,8 @@ export class ConfigurationController implements Runnable {
     // Writes are seconds apart, so a second conflict in a row does not come from a stale cache.
     const { failure } = outcomeOfError(error, stopped, state.hasFailed ? FIRST_REPORTED_FAILURE : failures);
     state.hasFailed = true;
-    if (failure !== undefined && state.failure?.message !== failure.message) {
-      state.failure = failure;
-      this.#options.failed(policyServer);
+    if (failure !== undefined) {
+      state.failure = { state: 'Failing', reason: failure.reason, message: failure.message };
     }
   }
 
@@ -214,6 +201,7 @@ export class ConfigurationController implements Runnable {
       }
       this.#warn(policyServer, warnings);
       pace.recordWrite(performance.now());
+      this.#writing.add(policyServer);
       await this.#writer.write(changes, signal);
     }
     return {};
@@ -238,7 +226,7 @@ export class ConfigurationController implements Runnable {
 
   /** Whether a match is not covered, a target is outdated, or a removed policy still has its own webhook. */
   #needsWrite(policyServer: string, wanted: readonly PolicyMatch[], target: WebhookTarget): boolean {
-    const { policies } = this.#options;
+    const { records } = this.#options;
     return (
       wanted.some((match) => !this.#objects.covers(policyServer, match)) ||
       this.#objects
@@ -246,7 +234,7 @@ export class ConfigurationController implements Runnable {
         .some(
           (object) =>
             !this.#objects.coverageOf(object).pointsTo(target) ||
-            [...policies.removed()].some((id) => this.#objects.coverageOf(object).hasOwnWebhook(id)),
+            records.removed.keys().some((id) => this.#objects.coverageOf(object).hasOwnWebhook(id)),
         )
     );
   }
@@ -256,6 +244,6 @@ export class ConfigurationController implements Runnable {
     return this.#objects
       .coverageOf(object)
       .matches(this.#options)
-      .filter(({ bucket }) => !this.#options.policies.isRemoved(policyOfBucket(bucket) ?? ''));
+      .filter(({ bucket }) => !this.#options.records.removed.has(policyOfBucket(bucket) ?? ''));
   }
 }

@@ -88,12 +88,14 @@ export class ConfigurationObjects {
     );
   }
 
-  /** The failurePolicy of the webhooks that cover a match; `Fail` if one of them has it. */
+  /** The failurePolicy of the webhooks that cover a match; `Fail` if one of them has it. Undefined: no webhooks cover it. */
   failurePolicy(policyServer: string, match: PolicyMatch): 'Fail' | 'Ignore' | undefined {
-    const found = webhookMatches(match).flatMap((one) =>
-      this.of(policyServer).flatMap((object) => this.coverageOf(object).failurePolicies(one, this.#settings)),
+    const objects = this.of(policyServer);
+    const found = webhookMatches(match).map((one) =>
+      objects.flatMap((object) => this.coverageOf(object).failurePolicies(one, this.#settings)),
     );
-    return found.includes('Fail') ? 'Fail' : found[0];
+    const isCovered = found.every((policies) => policies.length > 0);
+    return isCovered ? (found.flat().includes('Fail') ? 'Fail' : 'Ignore') : undefined;
   }
 
   /** Whether a policy server has a webhook for this policy alone. */

@@ -1,4 +1,5 @@
 import { isOwnBucket, type ObjectKey, type PolicyMatch, webhookMatches } from '../../resources/index.ts';
+import type { WebhookState } from '../rollout/webhook-state.ts';
 
 /** Identifies a policy and its policy server. */
 export interface PolicyReference {
@@ -10,9 +11,15 @@ export interface PolicyReference {
   readonly isActive?: boolean;
 }
 
-/** The webhooks that a policy needs, as its reconciler reported last. */
-export interface EnforcementRecord {
+/** A policy that is reconciled again when its webhook is not what it was told. */
+export interface ToldPolicy {
   readonly policy: PolicyReference;
+  /** What its last reconciliation was told of the webhook that it wants; undefined: it has asked for none so far. */
+  told: WebhookState | undefined;
+}
+
+/** The webhooks that a policy needs, as its reconciler reported last. */
+export interface EnforcementRecord extends ToldPolicy {
   /** The matches that webhooks must cover. */
   matches: readonly PolicyMatch[];
   /** The match of a revision that may serve soon, covered in advance. */
@@ -23,6 +30,8 @@ export interface EnforcementRecord {
 
 /** Enforcement records by policy id and by policy server. */
 export class EnforcementRecords {
+  /** Policies that are not enforced any more, and had a webhook of their own at their last reconciliation. By id. */
+  readonly removed = new Map<string, ToldPolicy>();
   readonly #byId = new Map<string, EnforcementRecord>();
   readonly #byServer = new Map<string, Set<string>>();
 
@@ -33,13 +42,14 @@ export class EnforcementRecords {
   /** The record of a policy, created if necessary. */
   of(policy: PolicyReference): EnforcementRecord {
     const { id, policyServer } = policy;
+    this.removed.delete(id);
     const known = this.#byId.get(id);
     if (known?.policy.policyServer === policyServer) {
       return known;
     }
     this.delete(id);
     const wasEnforced = policy.isActive === true || known?.wasEnforced === true || (known?.matches.length ?? 0) > 0;
-    const record: EnforcementRecord = { policy, matches: [], upcoming: undefined, wasEnforced };
+    const record: EnforcementRecord = { policy, told: undefined, matches: [], upcoming: undefined, wasEnforced };
     this.#byId.set(id, record);
     const ids = this.#byServer.get(policyServer) ?? new Set();
     this.#byServer.set(policyServer, ids.add(id));
@@ -55,6 +65,7 @@ export class EnforcementRecords {
   }
 
   clear(): void {
+    this.removed.clear();
     this.#byId.clear();
     this.#byServer.clear();
   }

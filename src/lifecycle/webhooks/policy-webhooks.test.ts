@@ -12,11 +12,12 @@ import {
   policyMatch,
   type ResourceType,
 } from '../../resources/index.ts';
-import { ObjectCache, Waiting } from '../../runtime/index.ts';
+import { aborted, ObjectCache, Waiting } from '../../runtime/index.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './webhook-kinds.ts';
 import { until } from '../testing/until.ts';
+import type { WebhookState } from '../rollout/webhook-state.ts';
 import type { PolicyReference } from './enforcement-records.ts';
-import { type EnforceResult, PolicyWebhooks } from './policy-webhooks.ts';
+import { PolicyWebhooks } from './policy-webhooks.ts';
 import type { Webhook, WebhookConfiguration, WebhookTarget } from './webhook-object.ts';
 import { WritePace } from './write-pace.ts';
 
@@ -64,6 +65,9 @@ class Scene implements AsyncDisposable {
   refusal: ApiError | undefined;
   /** The kind of configurations that another writer contests. */
   contested: ResourceType | undefined;
+  /** Writes end when this does. */
+  held: Promise<void> | undefined;
+  writes = 0;
   #webhooks: PolicyWebhooks | undefined;
   #stop = new AbortController();
   #running: readonly Promise<void>[] = [];
@@ -100,7 +104,13 @@ class Scene implements AsyncDisposable {
               const contest =
                 args[0] === this.contested ? new Waiting('Contested', 60_000, 'another writer') : undefined;
               const refusal = this.refusal ?? contest;
-              return isWrite && refusal !== undefined ? Promise.reject(refusal) : Reflect.apply(member, target, args);
+              if (!isWrite) {
+                return Reflect.apply(member, target, args);
+              }
+              this.writes += 1;
+              return refusal === undefined
+                ? this.#write(() => Reflect.apply(member, target, args), args)
+                : Promise.reject(refusal);
             };
       },
     });
@@ -127,17 +137,21 @@ class Scene implements AsyncDisposable {
     await this.#webhooks.ready;
   }
 
-  async enforce({ policy, match, spec }: TestPolicy, ...before: readonly TestPolicy[]): Promise<EnforceResult> {
+  /** What the policy is told of its webhook. */
+  async enforce({ policy, match, spec }: TestPolicy, ...before: readonly TestPolicy[]): Promise<WebhookState['state']> {
     const matches = [...before.map((one) => one.match), match];
-    return await this.webhooks.enforce(policy, matches, spec, false, signal);
+    return (await this.webhooks.enforce(policy, matches, spec, false, signal)).state;
   }
 
-  /** Enforces a policy, and waits until webhooks cover it. */
+  /** Enforces a policy, and waits until it is woken and webhooks cover it. */
   async enforceFully(one: TestPolicy, ...before: readonly TestPolicy[]): Promise<void> {
-    this.requeued.length = 0;
-    if ((await this.enforce(one, ...before)) === 'deferred') {
+    while (this.requeued.splice(0) && (await this.enforce(one, ...before)) !== 'Covered') {
       await until(() => this.requeued.includes(one.policy.id));
     }
+  }
+
+  isCovered(policy: PolicyReference, match: PolicyMatch | undefined): boolean {
+    return this.webhooks.stateOf(policy, match).state === 'Covered';
   }
 
   webhooksOf(policyServer = 'default'): readonly Webhook[] {
@@ -151,6 +165,14 @@ class Scene implements AsyncDisposable {
     return this.webhooksOf(policyServer)
       .flatMap(({ rules }) => rules.flatMap(({ resources }) => resources))
       .join();
+  }
+
+  /** A write that may be held up, and ends when its signal does. */
+  async #write(write: () => unknown, args: readonly unknown[]): Promise<unknown> {
+    const { signal: stopped } = args.at(-1) as { readonly signal: AbortSignal };
+    await Promise.race([this.held, aborted(stopped)]);
+    stopped.throwIfAborted();
+    return await write();
   }
 
   async #end(): Promise<void> {
@@ -168,12 +190,13 @@ describe('PolicyWebhooks', () => {
   it('covers a policy at once, and writes nothing when it is covered already', async () => {
     await using scene = await Scene.open();
     const pods = testPolicy('p');
-    assert.equal(scene.webhooks.isCovered(pods.policy, undefined), false);
-    assert.equal(await scene.enforce(pods), 'updated');
-    assert.equal(await scene.enforce(pods), 'enforced');
-    assert.equal(scene.webhooks.isCovered(pods.policy, undefined), true);
+    assert.equal(scene.isCovered(pods.policy, undefined), false);
+    assert.equal(await scene.enforce(pods), 'Pending');
+    await until(() => scene.requeued.includes(pods.policy.id));
+    assert.equal(await scene.enforce(pods), 'Covered');
+    assert.equal(scene.isCovered(pods.policy, undefined), true);
     const { revision } = scene.cluster;
-    assert.equal(await scene.enforce(testPolicy('q')), 'enforced');
+    assert.equal(await scene.enforce(testPolicy('q')), 'Covered');
     scene.webhooks.targetsChanged();
     await scene.enforceFully(testPolicy('q'));
     assert.equal(scene.cluster.revision, revision);
@@ -183,7 +206,7 @@ describe('PolicyWebhooks', () => {
     await using scene = await Scene.open();
     scene.isReachable = false;
     const [pods, secrets] = [forResource('p', 'pods'), forResource('s', 'secrets')];
-    assert.equal(await scene.enforce(pods), 'deferred');
+    assert.equal(await scene.enforce(pods), 'Pending');
     scene.webhooks.targetsChanged();
     await sleep(100);
     assert.equal(scene.resources(), '');
@@ -193,7 +216,7 @@ describe('PolicyWebhooks', () => {
     assert.equal(scene.resources(), 'pods');
     scene.isReachable = false;
     await scene.enforceFully(secrets);
-    await scene.webhooks.remove(pods.policy, signal);
+    scene.webhooks.remove(pods.policy);
     await until(() => scene.resources() === 'secrets');
   });
 
@@ -210,7 +233,7 @@ describe('PolicyWebhooks', () => {
 
     await scene.lead();
     const active = forResource('q', 'configmaps', 'c');
-    assert.equal(await scene.enforce(active), 'deferred');
+    assert.equal(await scene.enforce(active), 'Pending');
     const { policy } = active;
     await scene.lead();
     await scene.enforceFully({ ...active, policy: { ...policy, isActive: true } });
@@ -221,9 +244,69 @@ describe('PolicyWebhooks', () => {
     await using scene = await Scene.open();
     await scene.enforceFully(forResource('first', 'pods'));
     const second = forResource('second', 'secrets');
-    assert.equal(await scene.enforce(second), 'deferred');
+    assert.equal(await scene.enforce(second), 'Pending');
     await until(() => scene.requeued.includes('kw.cap.second'));
-    assert.equal(await scene.enforce(second), 'enforced');
+    assert.equal(await scene.enforce(second), 'Covered');
+  });
+
+  it('lets no reconciliation wait for a write, and wakes each policy once when it has ended', async () => {
+    await using scene = await Scene.open();
+    const write = Promise.withResolvers<void>();
+    scene.held = write.promise;
+    const all = Array.from({ length: 1_000 }, (_, index) => forResource(`p${index}`, `r${index % 100}`));
+    for (const one of all) {
+      assert.equal(await scene.enforce(one), 'Pending');
+    }
+    assert.deepEqual(scene.requeued, []);
+    write.resolve();
+    await until(() => scene.requeued.length >= all.length);
+    assert.deepEqual(new Set(scene.requeued), new Set(all.map(({ policy }) => policy.id)));
+    assert.equal(scene.requeued.length, all.length);
+    const { writes } = scene;
+    for (const one of all) {
+      assert.equal(await scene.enforce(one), 'Covered');
+    }
+    assert.deepEqual([writes <= 10, scene.writes], [true, writes], `${writes} writes`);
+  });
+
+  it('loses no policy when the leader changes while a write is under way', async () => {
+    await using scene = await Scene.open();
+    scene.held = new Promise(() => undefined);
+    const pods = testPolicy('p');
+    assert.equal(await scene.enforce(pods), 'Pending');
+    await until(() => scene.writes === 1);
+    await scene.lead();
+    scene.held = undefined;
+    assert.equal(await scene.enforce(pods), 'Pending');
+    await until(() => scene.requeued.includes(pods.policy.id));
+    assert.equal(await scene.enforce(pods), 'Covered');
+  });
+
+  it('says that the own webhook of a removed policy is gone only after a write that may add it', async () => {
+    await using scene = await Scene.open();
+    const write = Promise.withResolvers<void>();
+    scene.held = write.promise;
+    const own = testPolicy('own', {}, 'default', true);
+    assert.equal(await scene.enforce(own), 'Pending');
+    await until(() => scene.writes === 1);
+    assert.equal(scene.webhooks.remove(own.policy).state, 'Pending');
+    write.resolve();
+    await until(() => scene.requeued.splice(0).length > 0 && scene.webhooks.remove(own.policy).state === 'Absent');
+    assert.deepEqual(scene.webhooksOf(), []);
+  });
+
+  it('wakes a policy whose webhook is gone and cannot be written again', async () => {
+    await using scene = await Scene.open();
+    const pods = testPolicy('p');
+    await scene.enforceFully(pods);
+    scene.refusal = new ApiError(403, 'Forbidden', 'not you');
+    await scene.cluster.admin.delete(VALIDATING_WEBHOOKS, { name: 'portcullis-default' });
+    const isFailing = (): boolean => scene.webhooks.stateOf(pods.policy, pods.match).state === 'Failing';
+    await until(() => scene.requeued.splice(0).includes(pods.policy.id) && isFailing());
+    scene.refusal = undefined;
+    scene.requeued.length = 0;
+    await until(() => scene.requeued.includes(pods.policy.id));
+    assert.ok(scene.isCovered(pods.policy, pods.match));
   });
 
   it('covers both revisions of a policy, then the last one only', async () => {
@@ -231,8 +314,8 @@ describe('PolicyWebhooks', () => {
     const [before, after] = [forResource('p', 'pods'), testPolicy('p', { mutating: true })];
     await scene.enforceFully(before);
     await scene.enforceFully(after, before);
-    assert.ok(scene.webhooks.isCovered(before.policy, before.match));
-    assert.equal(await scene.enforce(after), 'enforced');
+    assert.ok(scene.isCovered(before.policy, before.match));
+    assert.equal(await scene.enforce(after), 'Covered');
     await until(() => scene.webhooksOf().length === 1);
     assert.equal(scene.webhooksOf()[0]?.reinvocationPolicy, 'IfNeeded');
   });
@@ -242,9 +325,9 @@ describe('PolicyWebhooks', () => {
     const rest = { podTemplates: 'Warn', objectSelector: { matchLabels: { a: 'b' } } };
     const [before, after] = [testPolicy('p'), testPolicy('p', rest)];
     await scene.enforceFully(before);
-    assert.equal(scene.webhooks.isCovered(testPolicy('q').policy, after.match), false);
+    assert.equal(scene.isCovered(testPolicy('q').policy, after.match), false);
     await scene.enforceFully(after);
-    assert.ok(scene.webhooks.isCovered(after.policy, after.match));
+    assert.ok(scene.isCovered(after.policy, after.match));
     await until(() => scene.webhooksOf().some(({ objectSelector }) => objectSelector.matchLabels !== undefined));
     const [pods, workloads] = scene.webhooksOf();
     assert.deepEqual([pods?.failurePolicy, pods?.rules], ['Fail', [{ ...RULE, scope: '*' }]]);
@@ -255,7 +338,7 @@ describe('PolicyWebhooks', () => {
     assert.match(scene.resources(), /^pods,.*deployments.*cronjobs/);
     await scene.enforceFully(testPolicy('q', { podTemplates: 'Enforce' }));
     assert.equal(scene.webhooksOf().length, 2);
-    await scene.webhooks.remove(testPolicy('q').policy, signal);
+    scene.webhooks.remove(testPolicy('q').policy);
     await scene.enforceFully(before);
     await until(() => scene.webhooksOf().length === 1);
   });
@@ -267,7 +350,7 @@ describe('PolicyWebhooks', () => {
     await scene.lead();
     await scene.enforceFully(testPolicy('other'));
     assert.match(scene.resources(), /deployments/);
-    assert.ok(scene.webhooks.isCovered(own.policy, own.match));
+    assert.ok(scene.isCovered(own.policy, own.match));
     assert.ok(!scene.resources().includes('podtemplates'));
   });
 
@@ -276,7 +359,7 @@ describe('PolicyWebhooks', () => {
     const upcoming = testPolicy('upcoming');
     await scene.webhooks.dryRun(upcoming.policy, upcoming.match, upcoming.spec, signal);
     await until(() => scene.resources() === 'pods');
-    assert.equal(scene.webhooks.isCovered(upcoming.policy, undefined), false);
+    assert.equal(scene.isCovered(upcoming.policy, undefined), false);
     scene.webhooks.clearUpcoming(upcoming.policy);
     await until(() => scene.webhooksOf().length === 0);
   });
@@ -319,7 +402,7 @@ describe('PolicyWebhooks', () => {
     await scene.enforceFully(one);
     await scene.enforceFully(other);
     assert.deepEqual([scene.resources('one'), scene.resources('other')], ['pods', 'secrets']);
-    await scene.webhooks.remove({ ...one.policy, policyServer: 'default' }, signal);
+    scene.webhooks.remove({ ...one.policy, policyServer: 'default' });
     await until(() => scene.webhooksOf('one').length === 0);
     assert.equal(scene.resources('other'), 'secrets');
   });
@@ -333,7 +416,7 @@ describe('PolicyWebhooks', () => {
     await scene.lead();
     const c = forResource('c', 'services');
     await scene.enforceFully(c);
-    await scene.webhooks.remove(own.policy, signal);
+    scene.webhooks.remove(own.policy);
     await until(() => !scene.webhooksOf().some(({ name }) => name.startsWith('kw.cap.own')));
     assert.equal(scene.resources(), 'pods,secrets,services');
     scene.webhooks.expect(['kw.cap.b', 'kw.cap.c']);
@@ -366,11 +449,11 @@ describe('PolicyWebhooks', () => {
     await admin.update(MUTATING_WEBHOOKS, { ...before, webhooks: [...made.values()].flat() });
     await admin.delete(MUTATING_WEBHOOKS, part);
     await scene.lead();
-    assert.ok(policies.every(({ policy, match }) => scene.webhooks.isCovered(policy, match)));
+    assert.ok(policies.every(({ policy, match }) => scene.isCovered(policy, match)));
     scene.target = target;
     scene.webhooks.expect(policies.map(({ policy }) => policy.id));
     for (const policy of policies) {
-      assert.equal(await scene.enforce(policy), 'enforced');
+      assert.equal(await scene.enforce(policy), 'Covered');
     }
     const stored = (): readonly WebhookConfiguration[] => [...scene.cluster.state.list(MUTATING_WEBHOOKS)];
     await until(() => stored().length === 2 && scene.webhooksOf().length === 3);
@@ -384,8 +467,8 @@ describe('PolicyWebhooks', () => {
     await using scene = await Scene.open();
     scene.target = undefined;
     const pods = testPolicy('p');
-    assert.equal(await scene.enforce(pods), 'deferred');
-    assert.equal(await scene.enforce(testPolicy('t', {}, 'theirs')), 'deferred');
+    assert.equal(await scene.enforce(pods), 'Pending');
+    assert.equal(await scene.enforce(testPolicy('t', {}, 'theirs')), 'Pending');
     assert.deepEqual([scene.webhooksOf(), scene.webhooksOf('theirs')], [[], []]);
     scene.target = { service: { namespace: 'portcullis', name: 'policy-server-default', port: 443 }, ca: 'PEM' };
     scene.webhooks.targetsChanged();
@@ -401,18 +484,17 @@ describe('PolicyWebhooks', () => {
     await using scene = await Scene.open();
     scene.refusal = new ApiError(403, 'Forbidden', 'not you');
     const pods = testPolicy('p');
-    assert.equal(await scene.enforce(pods), 'deferred');
-    assert.deepEqual(scene.webhooks.failure('default'), {
-      state: 'reconciling',
-      reason: 'WebhookRefused',
-      message: 'not you',
-    });
+    assert.equal(await scene.enforce(pods), 'Pending');
+    await until(() => scene.requeued.splice(0).includes(pods.policy.id));
+    const refused = { state: 'Failing', reason: 'WebhookRefused', message: 'not you' };
+    assert.deepEqual(scene.webhooks.stateOf(pods.policy, undefined), refused);
+    // Told, it is not woken for the same failure again.
+    assert.equal(await scene.enforce(pods), 'Failing');
     const failing = 'portcullis_webhook_configurations_failing{policy_server="default"} 1';
     assert.ok((await scene.registry.metrics()).includes(failing));
     scene.refusal = undefined;
-    await until(() => scene.webhooks.isCovered(pods.policy, pods.match));
     await until(() => scene.requeued.includes('kw.cap.p'));
-    assert.equal(scene.webhooks.failure('default'), undefined);
+    assert.ok(scene.isCovered(pods.policy, pods.match));
     const metrics = await scene.registry.metrics();
     assert.ok(!metrics.includes(failing));
     assert.match(metrics, /portcullis_webhooks\{policy_server="default",kind="ValidatingWebhookConfiguration"\} 1/);
@@ -427,28 +509,25 @@ describe('PolicyWebhooks', () => {
       await using scene = await Scene.open();
       scene.refusal = new ApiError(code, reason, 'not now');
       const pods = testPolicy('p');
-      assert.equal(await scene.enforce(pods), 'deferred');
+      assert.equal(await scene.enforce(pods), 'Pending');
       await until(() => scene.requeued.includes('kw.cap.p'));
-      assert.deepEqual(scene.webhooks.failure('default'), {
-        state: 'reconciling',
-        reason: 'ReconcileFailed',
-        message: 'not now',
-      });
+      const failing = { state: 'Failing', reason: 'ReconcileFailed', message: 'not now' };
+      assert.deepEqual(scene.webhooks.stateOf(pods.policy, undefined), failing);
     });
   }
 
   it('writes all other configurations while another writer contests one, and requeues their policies', async () => {
     await using scene = await Scene.open();
-    await scene.enforce(testPolicy('first'));
-    await scene.enforce(testPolicy('second', { mutating: true }));
+    await scene.enforceFully(testPolicy('first'));
+    await scene.enforceFully(testPolicy('second', { mutating: true }));
     scene.contested = VALIDATING_WEBHOOKS;
     const contested = forResource('contested', 'services');
     const other = testPolicy('other', { mutating: true, rules: [{ ...RULE, resources: ['services'] }] });
     scene.requeued.length = 0;
-    const results = await Promise.all([scene.enforce(contested), scene.enforce(other)]);
-    await until(() => scene.webhooks.isCovered(other.policy, other.match));
-    await until(() => results[1] === 'updated' || scene.requeued.includes(other.policy.id));
-    assert.equal(scene.webhooks.isCovered(contested.policy, undefined), false);
-    assert.equal(scene.webhooks.failure('default')?.reason, 'Contested');
+    await Promise.all([scene.enforce(contested), scene.enforce(other)]);
+    await until(() => [contested, other].every(({ policy }) => scene.requeued.includes(policy.id)));
+    assert.ok(scene.isCovered(other.policy, other.match));
+    const { state, ...rest } = scene.webhooks.stateOf(contested.policy, undefined);
+    assert.deepEqual([state, 'reason' in rest && rest.reason], ['Failing', 'Contested']);
   });
 });

@@ -3,9 +3,15 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Cluster } from '../../cluster/index.ts';
-import type { AdmissionPolicySpec, PolicyMatch, Readiness } from '../../resources/index.ts';
-import { aborted, type ObjectCache, type Runnable, type RuntimeMetrics } from '../../runtime/index.ts';
-import { type PolicyReference, type EnforcementRecord, EnforcementRecords } from './enforcement-records.ts';
+import { type AdmissionPolicySpec, isOwnBucket, type PolicyMatch } from '../../resources/index.ts';
+import type { ObjectCache, Runnable, RuntimeMetrics } from '../../runtime/index.ts';
+import { ABSENT, COVERED, PENDING, type WebhookState } from '../rollout/webhook-state.ts';
+import {
+  type EnforcementRecord,
+  EnforcementRecords,
+  type PolicyReference,
+  type ToldPolicy,
+} from './enforcement-records.ts';
 import { ConfigurationController } from './configuration-controller.ts';
 import { ConfigurationObjects } from './configuration-objects.ts';
 import type { ExemptionSettings } from './exemptions.ts';
@@ -14,23 +20,6 @@ import { WebhookMetrics } from './webhook-metrics.ts';
 import type { WebhookConfiguration, WebhookTarget } from './webhook-object.ts';
 import { WebhookDryRuns } from './webhook-dry-runs.ts';
 import type { WritePace } from './write-pace.ts';
-
-/** Passes that a reconciliation waits for: a pass under way may have begun before the change. */
-const MAX_PASSES = 2;
-
-/**
- * - `enforced`: webhooks covered the policy already.
- * - `updated`: a webhook configuration was written, and covers it now.
- * - `deferred`: a later write will cover it; `requeue` is called then.
- */
-export type EnforceResult = 'enforced' | 'updated' | 'deferred';
-
-/**
- * - `removed`: no webhook is for the policy alone any more.
- * - `updated`: its own webhook was removed just now; API servers may call it for a moment longer.
- * - `deferred`: a later write will remove it; `requeue` is called then.
- */
-export type RemoveResult = 'removed' | 'updated' | 'deferred';
 
 export interface PolicyWebhooksOptions extends ExemptionSettings {
   readonly cluster: Cluster;
@@ -49,7 +38,7 @@ export interface PolicyWebhooksOptions extends ExemptionSettings {
   readonly isOurs?: ((policyServer: string) => boolean) | undefined;
   /** Rate limit of writes, one for each policy server. Default: a {@link WritePace}. */
   readonly pace?: () => WritePace;
-  /** Called when a policy should be reconciled again. */
+  /** Called when the webhook of a policy is not what its last reconciliation was told: it should be reconciled again. */
   readonly requeue: (policy: PolicyReference) => void;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics | undefined;
@@ -57,13 +46,16 @@ export interface PolicyWebhooksOptions extends ExemptionSettings {
 }
 
 /**
- * Keeps webhook configurations as policies need them. It remembers three things until leadership ends; the next leader gets
- * them from the first reconciliation of each policy:
+ * Keeps webhook configurations as policies need them. A reconciliation says what its policy needs, is told what the webhook is
+ * by the configurations as they were read back, and ends: nobody waits for a write. After each pass of the writer, policies are
+ * reconciled again whose webhook is not what they were told.
+ *
+ * It remembers three things until leadership ends; the next leader gets them from the first reconciliation of each policy:
  *
  * - the matches that each policy needs. They depend on what replicas report, which is stored nowhere else, and one
  *   configuration is computed from all policies of a server;
  * - which policies were reconciled. A new leader narrows no configuration until all were;
- * - which policies wait for a write, to reconcile them after it.
+ * - what each policy was told.
  *
  * The state of the cluster is read from caches. Everything else that this class and its parts keep saves requests or explains
  * failures, and never decides what configurations contain: accepted dry runs, own writes that caches do not show yet, the pace of writes,
@@ -78,8 +70,6 @@ export class PolicyWebhooks implements Runnable {
   readonly #controller: ConfigurationController;
   readonly #records = new EnforcementRecords();
   readonly #policies = new ReconciledPolicies();
-  /** Policies that wait for a write, by id. */
-  readonly #waiting = new Map<string, PolicyReference>();
 
   constructor(options: PolicyWebhooksOptions) {
     this.#options = options;
@@ -91,8 +81,7 @@ export class PolicyWebhooks implements Runnable {
       objects: this.#objects,
       records: this.#records,
       policies: this.#policies,
-      written: (policyServer) => this.#requeueCovered(policyServer),
-      failed: (policyServer) => this.#requeueUncovered(policyServer),
+      ended: (policyServer) => this.#wake(policyServer),
       metrics: registry === undefined ? undefined : new WebhookMetrics(registry, () => this.#figures()),
       runtimeMetrics,
     });
@@ -106,7 +95,6 @@ export class PolicyWebhooks implements Runnable {
     } finally {
       this.#records.clear();
       this.#policies.clear();
-      this.#waiting.clear();
     }
   }
 
@@ -132,24 +120,15 @@ export class PolicyWebhooks implements Runnable {
     }
   }
 
-  /** Whether webhooks cover `match`, or any match that the policy was to be enforced on last. */
-  isCovered({ id, policyServer }: PolicyReference, match: PolicyMatch | undefined): boolean {
-    return this.#matchesOf(id, match).some((one) => this.#objects.covers(policyServer, one));
-  }
-
-  /** The failurePolicy of the webhooks for which {@link isCovered} is true: what API servers do when they reach no replica. */
-  failurePolicy({ id, policyServer }: PolicyReference, match: PolicyMatch | undefined): 'Fail' | 'Ignore' | undefined {
-    const found = this.#matchesOf(id, match).flatMap((one) => this.#objects.failurePolicy(policyServer, one) ?? []);
-    return found.includes('Fail') ? 'Fail' : found[0];
-  }
-
-  #matchesOf(id: string, match: PolicyMatch | undefined): readonly PolicyMatch[] {
-    return [...(match === undefined ? [] : [match]), ...(this.#records.get(id)?.matches ?? [])];
-  }
-
-  /** Why the last write of a policy server's configurations failed; undefined when it succeeded. */
-  failure(policyServer: string): Readiness | undefined {
-    return this.#controller.failure(policyServer);
+  /** The webhook of a policy for `match`, or any match that the policy was to be enforced on last. */
+  stateOf({ id, policyServer }: PolicyReference, match: PolicyMatch | undefined): WebhookState {
+    const { matches = [] } = this.#records.get(id) ?? {};
+    const known = match === undefined ? matches : [match, ...matches];
+    const found = this.#failurePolicies(policyServer, known).filter((one) => one !== undefined);
+    if (found.length > 0) {
+      return coveredBy(found);
+    }
+    return matches.length === 0 ? ABSENT : this.#uncovered(policyServer);
   }
 
   /**
@@ -163,7 +142,7 @@ export class PolicyWebhooks implements Runnable {
     signal: AbortSignal,
   ): Promise<void> {
     await this.#dryRuns.run(policy.id, policy.policyServer, match, spec, signal);
-    this.#recordOf(policy).upcoming = match;
+    this.#records.of(policy).upcoming = match;
     if (!this.#objects.covers(policy.policyServer, match)) {
       this.#controller.scheduleWrite(policy.policyServer);
     }
@@ -185,6 +164,7 @@ export class PolicyWebhooks implements Runnable {
    * Makes webhooks cover these matches of a policy, and from the next write on no others of it. The last match is dry-run
    * first, unless the policy is in force and the match is covered already.
    * @param spec the spec of the last match
+   * @returns Absent without matches; Covered once webhooks cover all of them
    * @throws WebhookRefusal; ApiError of the dry run
    */
   async enforce(
@@ -193,53 +173,83 @@ export class PolicyWebhooks implements Runnable {
     spec: AdmissionPolicySpec,
     isInForce: boolean,
     signal: AbortSignal,
-  ): Promise<EnforceResult> {
+  ): Promise<WebhookState> {
     const { id, policyServer } = policy;
     const last = matches.at(-1);
     if (last !== undefined && !(isInForce && this.#objects.covers(policyServer, last))) {
       await this.#dryRuns.run(id, policyServer, last, spec, signal);
     }
-    const record = this.#recordOf(policy);
+    const record = this.#records.of(policy);
     const isSame = isDeepStrictEqual(record.matches, matches);
     record.matches = matches;
+    record.told = this.#wanted(record);
     this.markReconciled(id);
-    const isCovered = (): boolean => matches.every((match) => this.#objects.covers(policyServer, match));
-    if (!isCovered()) {
-      return await this.#awaitWrite(policy, signal, isCovered);
-    }
-    if (!isSame) {
+    if (!isSame || (matches.length > 0 && record.told.state !== 'Covered')) {
       this.#controller.scheduleWrite(policyServer);
     }
-    return 'enforced';
+    return record.told;
   }
 
   /**
    * Ends the enforcement of a policy. A webhook of its own must be gone before the policy's revisions are deleted, because no
-   * replica could answer it then; the result says so. Its part of shared webhooks goes with the next write.
-   * @throws ApiError
+   * replica could answer it then: until it is, the result is not Absent. Its part of shared webhooks goes with the next write.
    */
-  async remove(policy: PolicyReference, signal: AbortSignal): Promise<RemoveResult> {
+  remove(policy: PolicyReference): WebhookState {
     const { id } = policy;
     const record = this.#records.delete(id);
-    this.#waiting.delete(id);
-    this.#policies.markRemoved(id);
+    if (record?.matches.some(({ bucket }) => isOwnBucket(bucket)) === true || this.#owners(id).length > 0) {
+      this.#records.removed.set(id, { policy, told: undefined });
+    }
     this.markReconciled(id);
-    const owners = (): readonly string[] =>
-      [...this.#servers()].filter((server) => this.#objects.hasOwnWebhook(server, id));
-    const [first] = owners();
-    if (first !== undefined) {
-      return await this.#awaitWrite({ ...policy, policyServer: first }, signal, () => owners().length === 0);
+    // Not `policy.policyServer`: the server of a deleted policy is known from its record or its webhook only.
+    for (const server of new Set([
+      ...this.#owners(id),
+      ...(record === undefined ? [] : [record.policy.policyServer]),
+    ])) {
+      this.#controller.scheduleWrite(server);
     }
-    if (record !== undefined) {
-      // Not `policy.policyServer`: the server of a deleted policy is known from its record only.
-      this.#controller.scheduleWrite(record.policy.policyServer);
+    const told = this.#left(id);
+    if (told.state === 'Absent') {
+      this.#records.removed.delete(id);
+    } else {
+      this.#records.removed.set(id, { policy, told });
     }
-    return 'removed';
+    return told;
   }
 
-  #recordOf(policy: PolicyReference): EnforcementRecord {
-    this.#policies.markEnforced(policy.id);
-    return this.#records.of(policy);
+  /** The webhook that a policy wants. */
+  #wanted({ policy: { policyServer }, matches }: EnforcementRecord): WebhookState {
+    if (matches.length === 0) {
+      return ABSENT;
+    }
+    const found = this.#failurePolicies(policyServer, matches);
+    return found.includes(undefined) ? this.#uncovered(policyServer) : coveredBy(found);
+  }
+
+  /** What is left of the webhook of a policy that is removed. */
+  #left(id: string): WebhookState {
+    const [owner] = this.#owners(id);
+    return owner === undefined ? ABSENT : this.#uncovered(owner);
+  }
+
+  /** Of the webhooks that cover each match; undefined where none do. */
+  #failurePolicies(
+    policyServer: string,
+    matches: readonly PolicyMatch[],
+  ): readonly ReturnType<ConfigurationObjects['failurePolicy']>[] {
+    return matches.map((match) => this.#objects.failurePolicy(policyServer, match));
+  }
+
+  #uncovered(policyServer: string): WebhookState {
+    return this.#controller.failure(policyServer) ?? PENDING;
+  }
+
+  /** The policy servers with a webhook for this policy alone; of a policy that is removed, also those that may be about to get one. */
+  #owners(id: string): readonly string[] {
+    const isRemoved = this.#records.removed.has(id);
+    return [...this.#servers()].filter(
+      (server) => this.#objects.hasOwnWebhook(server, id) || (isRemoved && this.#controller.isWriting(server)),
+    );
   }
 
   /** Policy servers with policies or configurations. */
@@ -254,48 +264,22 @@ export class PolicyWebhooks implements Runnable {
     }
   }
 
-  async #awaitWrite(
-    policy: PolicyReference,
-    signal: AbortSignal,
-    isDone: () => boolean,
-  ): Promise<'updated' | 'deferred'> {
-    const { id, policyServer } = policy;
-    this.#waiting.set(id, policy);
-    const isAtOnce =
-      this.#controller.scheduleWrite(policyServer) === 0 && this.#controller.targetOf(policyServer) !== undefined;
-    for (let pass = 0; isAtOnce && pass < MAX_PASSES; pass += 1) {
-      this.#controller.enqueue(policyServer);
-      await Promise.race([this.#controller.nextPass(policyServer), aborted(signal)]);
-      signal.throwIfAborted();
-      if (isDone()) {
-        this.#waiting.delete(id);
-        return 'updated';
-      }
-      if (this.failure(policyServer) !== undefined) {
-        break;
+  /** Reconciles the policies of a server whose webhook is not what they were told. */
+  #wake(policyServer: string): void {
+    for (const record of this.#records.ofServer(policyServer)) {
+      if (record.told !== undefined) {
+        this.#tell(record, this.#wanted(record));
       }
     }
-    return 'deferred';
-  }
-
-  /** Reconciles waiting policies that are covered now. */
-  #requeueCovered(policyServer: string): void {
-    for (const [id, policy] of this.#waiting) {
-      const { matches = [] } = this.#records.get(id) ?? {};
-      if (policy.policyServer === policyServer && matches.every((match) => this.#objects.covers(policyServer, match))) {
-        this.#waiting.delete(id);
-        this.#options.requeue(policy);
-      }
+    for (const [id, removed] of this.#records.removed) {
+      this.#tell(removed, this.#left(id));
     }
   }
 
-  /** Reconciles policies that are not covered, so that their statuses show the failure. */
-  #requeueUncovered(policyServer: string): void {
-    for (const { policy, matches } of this.#records.ofServer(policyServer)) {
-      if (!matches.every((match) => this.#objects.covers(policyServer, match))) {
-        this.#waiting.set(policy.id, policy);
-        this.#options.requeue(policy);
-      }
+  #tell(policy: ToldPolicy, state: WebhookState): void {
+    if (!isDeepStrictEqual(policy.told, state)) {
+      policy.told = state;
+      this.#options.requeue(policy.policy);
     }
   }
 
@@ -307,4 +291,8 @@ export class PolicyWebhooks implements Runnable {
     );
     return { configurations, failing: this.#controller.failing() };
   }
+}
+
+function coveredBy(failurePolicies: readonly ('Fail' | 'Ignore' | undefined)[]): WebhookState {
+  return COVERED[failurePolicies.includes('Fail') ? 'Fail' : 'Ignore'];
 }

@@ -4,8 +4,6 @@
  */
 export class ReconciledPolicies {
   readonly #reconciled = new Set<string>();
-  /** Policies that are not enforced any more. */
-  readonly #removed = new Set<string>();
   /** Policies that are not reconciled yet. Undefined until the caches have synced. */
   #pending: Set<string> | undefined;
 
@@ -31,29 +29,9 @@ export class ReconciledPolicies {
     return this.#pending?.delete(id) === true && this.isComplete;
   }
 
-  /** Takes back that a policy was removed. */
-  markEnforced(id: string): void {
-    this.#removed.delete(id);
-  }
-
-  markRemoved(id: string): void {
-    if (!this.isComplete) {
-      this.#removed.add(id);
-    }
-  }
-
-  isRemoved(id: string): boolean {
-    return this.#removed.has(id);
-  }
-
-  removed(): Iterable<string> {
-    return this.#removed;
-  }
-
   /** Drops what is needed only until all policies were reconciled. */
   dropProgress(): void {
     this.#reconciled.clear();
-    this.#removed.clear();
   }
 
   clear(): void {

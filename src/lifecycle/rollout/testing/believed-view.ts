@@ -2,6 +2,7 @@
 import type { ReplicaAnswers } from '../../../control/index.ts';
 import type { AdmissionPolicySpec } from '../../../resources/index.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutView } from '../rollout-view.ts';
+import { ABSENT, COVERED } from '../webhook-state.ts';
 import {
   type Belief,
   DEADLINE_MS,
@@ -29,8 +30,8 @@ export function viewOf(belief: Belief, { settings, hasOrders }: Rules): RolloutV
     isTypeCheckPending: false,
     invalidAnnotations: [],
     hasPolicyServer: true,
-    isCovered: belief.covered !== '',
-    webhookFailurePolicy: belief.covered === belief.covered.toUpperCase() ? 'Ignore' : 'Fail',
+    webhook:
+      belief.covered === '' ? ABSENT : COVERED[belief.covered === belief.covered.toUpperCase() ? 'Ignore' : 'Fail'],
     phase: belief.policy.status?.phase,
   };
 }

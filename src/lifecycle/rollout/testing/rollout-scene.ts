@@ -9,6 +9,7 @@ import {
   type RevisionFacts,
   type RolloutView,
 } from '../rollout-view.ts';
+import { ABSENT, COVERED } from '../webhook-state.ts';
 
 /** The default time of a scene. Milliseconds since 1970. */
 export const NOW = Date.parse('2026-01-01T00:00:00Z');
@@ -106,14 +107,13 @@ function saying(one: ReplicaFacts, all: readonly RevisionFacts[]): ReplicaFacts 
   return { ...one, revisions };
 }
 
-/** A view of a policy whose spec is that of its newest revision. */
+/** A view of a policy whose spec is that of its newest revision. It is covered where a revision has served, unless said otherwise. */
 export function view(
   revisions: readonly RevisionFacts[],
   replicas: readonly ReplicaFacts[] | undefined,
-  rest: Partial<RolloutView> = {},
+  { isCovered = revisions.some(({ order }) => order > 0), ...rest }: Partial<RolloutView & { isCovered: boolean }> = {},
 ): RolloutView {
   const inForce = revisions.find(({ state }) => state === 'Serving') ?? revisions.at(-1);
-  const isCovered = rest.isCovered ?? revisions.some(({ order }) => order > 0);
   return {
     now: NOW,
     generation: 1,
@@ -128,8 +128,7 @@ export function view(
     hasPolicyServer: true,
     isTypeCheckPending: false,
     invalidAnnotations: [],
-    isCovered,
-    webhookFailurePolicy: isCovered ? effectiveFailurePolicy(inForce?.snapshot ?? spec('1')) : undefined,
+    webhook: isCovered ? COVERED[effectiveFailurePolicy(inForce?.snapshot ?? spec('1'))] : ABSENT,
     phase: undefined,
     ...rest,
   };
