@@ -14,6 +14,7 @@ import { ensureLocalCertificates } from '../../src/control/index.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { ROOT } from './command.ts';
 import { LoggingProcess } from './logging-process.ts';
+import { ManagedInstallation, OWN_ADDRESS } from './managed-installation.ts';
 import { StartedPortcullis } from './started.ts';
 
 /** The state of a socket that listens, in /proc/net/tcp: https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html */
@@ -24,6 +25,8 @@ const PATHS = ['/', '/livez', '/metrics'];
 const HUGE_BYTES = 1024 ** 3;
 /** A port that does not answer is not in the table. Milliseconds. */
 const NO_ANSWER_MS = 15_000;
+/** What a policy server says when it serves. */
+const SERVES = 'policy server ready';
 /** Connections beyond the limit. */
 const MORE = 200;
 
@@ -90,8 +93,19 @@ function processesOf(pid: number): readonly number[] {
   return found;
 }
 
-/** The TCP ports that a process listens on. */
-function listenersOf(pid: number | undefined): readonly number[] {
+/** What a process listens on, and by which address others on this machine reach it. */
+interface Listener {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** An address of /proc/net/tcp: hexadecimal, with the bytes of this machine's order. */
+function hostOf(address: string): string {
+  const isOfAll = /^0+$/.test(address);
+  return isOfAll || address.length > 8 ? '127.0.0.1' : Buffer.from(address, 'hex').toReversed().join('.');
+}
+
+function listenersOf(pid: number | undefined): readonly Listener[] {
   assert.ok(pid !== undefined);
   const inodes = new Set(
     processesOf(pid).flatMap((one) =>
@@ -106,39 +120,49 @@ function listenersOf(pid: number | undefined): readonly number[] {
       .slice(1)
       .map((line) => line.trim().split(/\s+/))
       .filter(([, , , state, , , , , , inode = '']) => state === LISTENING && inodes.has(inode))
-      .map(([, address = '']) => Number.parseInt(address.split(':')[1] ?? '', 16)),
+      .map(([, local = '']) => {
+        const [address = '', port = ''] = local.split(':');
+        return { host: hostOf(address), port: Number.parseInt(port, 16) };
+      }),
   );
 }
 
-interface Asked {
-  readonly port: number;
+interface Asked extends Listener {
   readonly isSecure: boolean;
   readonly path?: string;
   readonly contentLength?: number;
   /** Whether as many bytes are sent; else one. */
   readonly isComplete?: boolean;
+  /** The value of a header. */
+  readonly header?: string;
 }
 
 /** The status of an answer, or why there is none. */
-function ask({ port, isSecure, path = '/', contentLength, isComplete = false }: Asked): Promise<string> {
-  const { promise, resolve } = Promise.withResolvers<string>();
+async function ask(asked: Asked): Promise<string> {
+  return (await answerTo(asked)).status;
+}
+
+/** An answer, or why there is none, and how long the connection is kept for another request. */
+function answerTo({ host, port, isSecure, path = '/', contentLength, isComplete = false, header = '' }: Asked) {
+  const { promise, resolve } = Promise.withResolvers<{ readonly status: string; readonly keepAlive?: string }>();
   const options = {
-    host: '127.0.0.1',
+    host,
     port,
     path,
     agent: false,
     rejectUnauthorized: false,
     ...(contentLength === undefined
-      ? {}
+      ? { headers: { connection: 'keep-alive', 'x-long': header } }
       : { method: 'POST', headers: { 'content-type': 'application/json', 'content-length': contentLength } }),
   };
   const sent = (isSecure ? httpsRequest : httpRequest)(options, (response) => {
-    resolve(String(response.statusCode));
+    const [, keepAlive] = /timeout=(\d+)/.exec(String(response.headers['keep-alive'])) ?? [];
+    resolve({ status: String(response.statusCode), ...(keepAlive === undefined ? {} : { keepAlive }) });
     sent.destroy();
   });
-  sent.on('error', ({ code = '' }: NodeJS.ErrnoException) => resolve(code));
+  sent.on('error', ({ code = '' }: NodeJS.ErrnoException) => resolve({ status: code }));
   sent.setTimeout(NO_ANSWER_MS, () => {
-    resolve('no answer');
+    resolve({ status: 'no answer' });
     sent.destroy();
   });
   if (contentLength === undefined || isComplete) {
@@ -151,22 +175,22 @@ function ask({ port, isSecure, path = '/', contentLength, isComplete = false }: 
 }
 
 /** What anybody gets: `http: / 404, /livez 200, /metrics 200`. */
-async function answersOf(port: number): Promise<string> {
-  const isSecure = await isTls(port);
-  const statuses = await Promise.all(PATHS.map((path) => ask({ port, isSecure, path })));
+async function answersOf(listener: Listener): Promise<string> {
+  const isSecure = await isTls(listener);
+  const statuses = await Promise.all(PATHS.map((path) => ask({ ...listener, isSecure, path })));
   if (statuses.every((status) => status.includes('CERTIFICATE_REQUIRED'))) {
     return 'https: certificate required';
   }
   return `${isSecure ? 'https' : 'http'}: ${PATHS.map((path, index) => `${path} ${statuses[index]}`).join(', ')}`;
 }
 
-async function isTls(port: number): Promise<boolean> {
-  return !/^\d+$/.test(await ask({ port, isSecure: false }));
+async function isTls(listener: Listener): Promise<boolean> {
+  return !/^\d+$/.test(await ask({ ...listener, isSecure: false }));
 }
 
 /** Opens connections that say nothing. */
-async function silent(port: number, count: number): Promise<readonly Socket[]> {
-  const sockets = Array.from({ length: count }, () => connect(port, '127.0.0.1').on('error', () => undefined));
+async function silent({ host, port }: Listener, count: number): Promise<readonly Socket[]> {
+  const sockets = Array.from({ length: count }, () => connect(port, host).on('error', () => undefined));
   await Promise.all(sockets.map(async (socket) => (socket.connecting ? once(socket, 'connect') : undefined)));
   return sockets;
 }
@@ -174,14 +198,14 @@ async function silent(port: number, count: number): Promise<readonly Socket[]> {
 describe('the ports of the product', () => {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-ports-'));
   /** The processes by role, and what they listen on with what anybody gets there. */
-  const found = new Map<string, readonly { readonly port: number; readonly answers: string }[]>();
+  const found = new Map<string, readonly (Listener & { readonly answers: string })[]>();
   let rows: readonly Row[] = [];
   let started: StartedPortcullis;
   let fromFile: StartedPortcullis;
+  let managed: ManagedInstallation;
   const processes: LoggingProcess[] = [];
 
-  async function run(role: string, message: string, ...args: readonly string[]): Promise<void> {
-    const process = new LoggingProcess(args);
+  async function run(role: string, message: string, process: LoggingProcess): Promise<void> {
     processes.push(process);
     await process.says(message);
     await note(role, process.pid);
@@ -191,8 +215,8 @@ describe('the ports of the product', () => {
     const expected = rows.filter((row) => row.roles.includes(role)).length;
     // Some open after the process is ready.
     await eventually(async () => assert.ok(listenersOf(pid).length >= expected, `${role}: too few ports`));
-    const ports = listenersOf(pid);
-    found.set(role, await Promise.all(ports.map(async (port) => ({ port, answers: await answersOf(port) }))));
+    const listeners = listenersOf(pid);
+    found.set(role, await Promise.all(listeners.map(async (one) => ({ ...one, answers: await answersOf(one) }))));
   }
 
   before(async () => {
@@ -215,27 +239,30 @@ describe('the ports of the product', () => {
     const tls = ['--cert-file', files.certFile, '--key-file', files.keyFile];
     const cluster = ['--kubeconfig', started.kubeconfig];
     const data = (name: string): readonly string[] => ['--policies-download-dir', join(folder, name)];
-    await run('serve', 'policy server ready', 'serve', ...serve, ...tls, ...data('file'), '--policies', policies);
+    const ofFile = [...serve, ...tls, ...data('file'), '--policies', policies];
+    await run('serve', SERVES, new LoggingProcess(['serve', ...ofFile]));
     const replica = ['--policy-server', 'default', '--replica-name', 'two', ...control];
-    await run(
-      'serve --policy-server',
-      'policy server ready',
-      'serve',
-      ...serve,
-      ...tls,
-      ...data('replica'),
-      ...cluster,
-      ...replica,
-    );
+    const ofCluster = [...serve, ...tls, ...data('replica'), ...cluster, ...replica];
+    await run('serve --policy-server', SERVES, new LoggingProcess(['serve', ...ofCluster]));
     const webhook = ['--webhook-port', '0', '--webhook-addr', '127.0.0.1', '--operations-port', '0'];
     const certificates = ['--webhook-cert-file', files.certFile, '--webhook-key-file', files.keyFile];
     const servers = ['--policy-server-url', 'https://127.0.0.1:1', '--policy-server-ca-file', files.caFile];
     const own = [...webhook, ...certificates, '--webhook-ca-file', files.caFile];
-    await run('controller', 'controller ready', 'controller', ...cluster, ...servers, ...own, ...control);
+    const controller = ['controller', ...cluster, ...servers, ...own, ...control];
+    await run('controller', 'controller ready', new LoggingProcess(controller));
+    managed = await ManagedInstallation.open('own');
+    const managing = managed.controller({
+      'webhook-port': 0,
+      'webhook-addr': '127.0.0.1',
+      'operations-port': 0,
+      'policy-server-addr': OWN_ADDRESS,
+    });
+    await run('controller --manage-policy-servers', 'controller ready', managing);
+    await run('pod of a PolicyServer', SERVES, await managed.pod(await managed.policyServer()));
   });
   after(async () => {
     await Promise.all(processes.map((one) => one[Symbol.asyncDispose]()));
-    await Promise.all([started, fromFile].map((one) => one[Symbol.asyncDispose]()));
+    await Promise.all([started, fromFile, managed].map((one) => one[Symbol.asyncDispose]()));
     rmSync(folder, { recursive: true });
   });
 
@@ -268,61 +295,77 @@ describe('the ports of the product', () => {
     }
   });
 
+  /** Every listener with its row. */
+  const all = () =>
+    [...found].flatMap(([role, listeners]) =>
+      listeners.map((listener) => {
+        const row = rows.find((one) => one.roles.includes(role) && one.answers === listener.answers);
+        assert.ok(row, `${role} listens on ${listener.port}`);
+        return { listener, row, of: PORT_LIMITS[row.limits], isSecure: row.answers.startsWith('https'), role };
+      }),
+    );
+  /** Those that read requests of anybody. */
+  const open = () => all().filter(({ row }) => !row.answers.includes('certificate'));
+
   it('keep nobody out for connections that say nothing', async () => {
-    for (const [role, listeners] of found) {
-      for (const { port, answers } of listeners) {
-        const row = rows.find((one) => one.roles.includes(role) && one.answers === answers);
-        assert.ok(row);
-        const sockets = await silent(port, PORT_LIMITS[row.limits].connections + MORE);
-        assert.equal(await answersOf(port), answers, `${role}: ${row.port}`);
-        sockets.forEach((socket) => socket.destroy());
-      }
+    for (const { listener, row, of, role } of all()) {
+      const sockets = await silent(listener, of.connections + MORE);
+      assert.equal(await answersOf(listener), row.answers, `${role}: ${row.port}`);
+      sockets.forEach((socket) => socket.destroy());
     }
   });
 
   it('close connections that send what is no handshake and no request', async () => {
-    for (const { port } of [...found.values()].flat()) {
-      const [socket] = await silent(port, 1);
+    for (const { listener } of all()) {
+      const [socket] = await silent(listener, 1);
       socket?.resume().write('x'.repeat(1_000));
       await once(socket ?? assert.fail(), 'close');
     }
   });
 
+  it('close connections that send nothing', { timeout: 120_000 }, async () => {
+    const sockets = await Promise.all(all().map(({ listener }) => silent(listener, 1)));
+    await Promise.all(sockets.flat().map((socket) => once(socket.resume(), 'close')));
+  });
+
+  it('keep idle connections, and read headers, as the table says', async () => {
+    for (const { listener, row, of, isSecure, role } of open()) {
+      const { keepAlive } = await answerTo({ ...listener, isSecure });
+      assert.equal(Number(keepAlive) * 1_000, of.keepAliveMs, `${role}: ${row.port}`);
+      assert.equal(await ask({ ...listener, isSecure, header: 'x'.repeat(of.headerBytes) }), '431');
+    }
+  });
+
   it('refuse a body without end by its length, before they read it', async () => {
-    for (const [role, listeners] of found) {
-      for (const { port, answers } of listeners.filter((one) => !one.answers.includes('certificate'))) {
-        const isSecure = answers.startsWith('https');
-        for (const path of [...PATHS, '/validate/one', '/validate-own-kinds', '/prove-caller', '/api/v1/namespaces']) {
-          const status = await ask({ port, isSecure, path, contentLength: HUGE_BYTES });
-          assert.match(status, /^4\d\d$/, `${role}: POST ${path}`);
-        }
+    for (const { listener, isSecure, role } of open()) {
+      for (const path of [...PATHS, '/validate/one', '/validate-own-kinds', '/prove-caller', '/api/v1/namespaces']) {
+        const status = await ask({ ...listener, isSecure, path, contentLength: HUGE_BYTES });
+        assert.match(status, /^4\d\d$/, `${role}: POST ${path}`);
       }
     }
   });
 
   it('read bodies as large as the table says, and refuse a byte more', async () => {
+    const asking = open().flatMap(({ listener, row, isSecure, role }) => {
+      const path = row.port.includes('own kinds') ? '/validate-own-kinds' : '/validate/one';
+      // Who needs a token is refused before the body.
+      return row.bodyBytes === undefined || row.answers.includes('401')
+        ? []
+        : [{ asked: { ...listener, isSecure, path }, bytes: row.bodyBytes, port: `${role}: ${row.port}` }];
+    });
     let count = 0;
-    for (const [role, listeners] of found) {
-      for (const { port, answers } of listeners) {
-        const row = rows.find((one) => one.roles.includes(role) && one.answers === answers);
-        // Who needs a certificate or a token is refused before the body.
-        if (row?.bodyBytes === undefined || /certificate|401/.test(answers)) {
-          continue;
-        }
-        const path = row.port.includes('own kinds') ? '/validate-own-kinds' : '/validate/one';
-        const asked = { port, isSecure: answers.startsWith('https'), path };
-        const refusal = await ask({ ...asked, contentLength: row.bodyBytes + 1 });
-        if (refusal === '404') {
-          // It serves no such policy.
-          continue;
-        }
-        count += 1;
-        assert.equal(refusal, '413', `${role}: ${row.port}`);
-        const largest = await ask({ ...asked, contentLength: row.bodyBytes, isComplete: true });
-        assert.match(largest, /^(?:400|422|403)$/, `${role}: ${row.port}: it was read, and is no review`);
+    for (const { asked, bytes, port } of asking) {
+      const refusal = await ask({ ...asked, contentLength: bytes + 1 });
+      if (refusal === '404') {
+        // It serves no such policy.
+        continue;
       }
+      count += 1;
+      assert.equal(refusal, '413', port);
+      const largest = await ask({ ...asked, contentLength: bytes, isComplete: true });
+      assert.match(largest, /^(?:400|422|403)$/, `${port}: it was read, and is no review`);
     }
-    assert.ok(count >= 3, `${count} ports read bodies of anybody`);
+    assert.ok(count >= 4, `${count} ports read bodies of anybody`);
   });
 
   it('are created by one function', () => {
