@@ -54,15 +54,6 @@ describe('CONTRIBUTING.md', () => {
 });
 
 describe('README.md', () => {
-  it('links to files that exist', () => {
-    const links = [...readme.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, target]) => target ?? '');
-    assert.ok(links.length > 3);
-    assert.deepEqual(
-      links.filter((target) => !existsSync(join(root, target))),
-      [],
-    );
-  });
-
   it('names npm scripts that exist', () => {
     const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object };
     const named = [...readme.matchAll(/npm (?:run ([\w:]+)|(test|start))/g)].map(
