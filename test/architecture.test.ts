@@ -251,10 +251,24 @@ describe('the main thread of a policy server', () => {
   });
 });
 
+describe('the thread that evaluates governance policies', () => {
+  it('loads no CEL but quantities, and nothing of ports: it starts while a policy waits', () => {
+    const loaded = loadedWith([join('governance', 'evaluation', 'evaluation-thread.ts')]);
+    assert.ok(loaded.includes(join('governance', 'configuration', 'plan-evaluation.ts')), 'expected what compares');
+    const folders = ['cel', 'https', 'files', 'cluster', 'runtime'];
+    assert.deepEqual(loaded.filter((file) => folders.includes(folderOf(file))).toSorted(), [
+      join('cel', 'model', 'library-value.ts'),
+      join('cel', 'model', 'value.ts'),
+      join('cel', 'quantity', 'index.ts'),
+      join('cel', 'quantity', 'quantity-value.ts'),
+    ]);
+  });
+});
+
 /** Sub-folders with an `index.ts` of their own, so that only their users load them. */
 const APART: Readonly<Record<string, readonly string[]>> = {
   values: ['yaml'],
-  go: ['templates'],
+  go: ['patterns', 'templates'],
   resources: ['decoding', 'match-conditions', 'validation', 'structured-merge'],
 };
 

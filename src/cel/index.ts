@@ -37,7 +37,7 @@ export type { Bindings, CelEvaluation, StructFactory } from './evaluate/index.ts
 export { AUTHORIZER, AuthorizerValue, MUTATION_LIBRARIES, RESOURCE_CHECK } from './libraries/index.ts';
 export type { AuthorizationAnswer, AuthorizationRequest, AuthorizationUser, CelAuthorizer } from './libraries/index.ts';
 export type { OverloadRow } from './libraries/index.ts';
-export { parseQuantity, Quantity } from './libraries/quantity-value.ts';
+export { parseQuantity, Quantity } from './quantity/index.ts';
 export {
   callsFunction,
   childrenOf,

@@ -1,9 +1,8 @@
-import { CelBoxed, CelDouble, CelUint, EvaluationFailure } from '../model/value.ts';
+import { CelBoxed, CelDouble, CelUint, EvaluationFailure, NO_SUCH_OVERLOAD } from '../model/value.ts';
 import type { CelRecord, CelResult, CelValue } from '../model/value.ts';
 import { findInMap, indexOf } from './map.ts';
 import { printValue } from './print.ts';
 import { CelStruct } from './struct.ts';
-import { NO_SUCH_OVERLOAD } from './order.ts';
 import { isList, isMap, typeNameOf } from './type-name.ts';
 
 /**

@@ -1,7 +1,7 @@
-import { CelDouble, CelUint, EvaluationFailure } from '../model/value.ts';
+import { CelDouble, CelUint, EvaluationFailure, NO_SUCH_OVERLOAD } from '../model/value.ts';
 import type { CelResult, CelValue } from '../model/value.ts';
 import { MAX_INT, MAX_UINT, MIN_INT, doubleOf, doubleValue, isInt, isNumeric, toInt } from './number.ts';
-import { NO_SUCH_OVERLOAD, compareValues, isOrdered } from './order.ts';
+import { compareValues, isOrdered } from './order.ts';
 import { CelDuration, CelTimestamp, addDuration, durationOf, timeBetween } from './time.ts';
 import { isList, isMap } from './type-name.ts';
 import { mapSize } from './map.ts';

@@ -1,9 +1,8 @@
-import { CelBoxed, EvaluationFailure } from '../model/value.ts';
+import { CelBoxed, EvaluationFailure, NO_SUCH_OVERLOAD } from '../model/value.ts';
 import type { CelResult, CelValue } from '../model/value.ts';
 import { goTypeOf, hasField, hasFields, isPlainName, isQualifier, lookup, missing, plainField } from './access.ts';
 import type { Frame, Run } from './frame.ts';
 import { CelOptional } from './optional.ts';
-import { NO_SUCH_OVERLOAD } from './order.ts';
 
 // An attribute is a variable or another operand with all its selections, as in cel-go. The lookup costs 1, and each
 // selection that is reached costs 1 more. In a conditional, the 1 of both branches is not counted, and the conditional

@@ -1,6 +1,6 @@
 import { CALL_COST } from '../model/library.ts';
 import type { Overload } from '../model/library.ts';
-import { CelDouble, CelObject, CelUint, EvaluationFailure } from '../model/value.ts';
+import { CelDouble, CelObject, CelUint, EvaluationFailure, NO_SUCH_OVERLOAD } from '../model/value.ts';
 import type { CelResult, CelValue, WorkMeter } from '../model/value.ts';
 import { equalValues } from './equality.ts';
 import { MAX_TEXT_LENGTH, COST_EXCEEDED, Cancellation, ELEMENTS_PER_WORK } from './frame.ts';
@@ -8,7 +8,6 @@ import type { Frame, Run } from './frame.ts';
 import { failureOf, located } from './attribute.ts';
 import { mapSize } from './map.ts';
 import { CelOptional } from './optional.ts';
-import { NO_SUCH_OVERLOAD } from './order.ts';
 import { compilePattern } from './pattern.ts';
 import { typeTest } from './runtime-type.ts';
 import type { TypeTest } from './runtime-type.ts';

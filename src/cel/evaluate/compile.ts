@@ -9,7 +9,7 @@ import type {
 } from '../model/ast.ts';
 import { CelError } from '../model/errors.ts';
 import type { Overload } from '../model/library.ts';
-import { EvaluationFailure } from '../model/value.ts';
+import { EvaluationFailure, NO_SUCH_OVERLOAD } from '../model/value.ts';
 import type { CelResult, CelValue } from '../model/value.ts';
 import { goTypeOf, isQualifier } from './access.ts';
 import { attribute, qualified, runAttribute, runRawOptional } from './attribute.ts';
@@ -41,7 +41,6 @@ import type { Run } from './frame.ts';
 import { CompiledExpression } from './compiled-expression.ts';
 import { MESSAGE_STRUCTS } from './messages.ts';
 import { CelOptional } from './optional.ts';
-import { NO_SUCH_OVERLOAD } from './order.ts';
 import { nameOfType } from './runtime-type.ts';
 import { CelTypeValue } from './type-value.ts';
 import { isList } from './type-name.ts';

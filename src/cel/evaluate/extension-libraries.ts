@@ -1,11 +1,10 @@
 import type { Library } from '../model/library.ts';
 import { BOOL, DYN, INT, STRING, listOf, mapOf, optionalOf, parameter } from '../model/type.ts';
-import { EvaluationFailure } from '../model/value.ts';
+import { EvaluationFailure, NO_SUCH_OVERLOAD } from '../model/value.ts';
 import type { CelResult, CelValue } from '../model/value.ts';
 import { isZero } from './arithmetic.ts';
 import { MapBuilder, findInMap, keysOf } from './map.ts';
 import { CelOptional } from './optional.ts';
-import { NO_SUCH_OVERLOAD } from './order.ts';
 import { printValue } from './print.ts';
 import { isList, isMap } from './type-name.ts';
 

@@ -1,5 +1,5 @@
 export { sizeOf } from './size.ts';
-export { compareValues, isOrdered, NO_SUCH_OVERLOAD } from './order.ts';
+export { compareValues, isOrdered } from './order.ts';
 export { compilePattern } from './pattern.ts';
 export type { CelPattern } from './pattern.ts';
 export { toDurationValue, toText, toTimestampValue } from './conversion.ts';

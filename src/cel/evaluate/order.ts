@@ -1,10 +1,8 @@
 import { compareStrings } from '../../go/index.ts';
-import { EvaluationFailure } from '../model/value.ts';
+import { EvaluationFailure, NO_SUCH_OVERLOAD } from '../model/value.ts';
 import type { CelValue } from '../model/value.ts';
 import { compareNumbers, isNumeric } from './number.ts';
 import { CelDuration, CelTimestamp } from './time.ts';
-
-export const NO_SUCH_OVERLOAD = 'no such overload';
 
 /** Whether the type of a value has an order. */
 export function isOrdered(value: CelValue): boolean {

@@ -19,7 +19,7 @@ import {
   typeOf,
 } from '../model/type.ts';
 import type { CelType } from '../model/type.ts';
-import { EvaluationFailure } from '../model/value.ts';
+import { EvaluationFailure, NO_SUCH_OVERLOAD } from '../model/value.ts';
 import type { CelResult, CelValue, WorkMeter } from '../model/value.ts';
 import {
   add,
@@ -48,7 +48,6 @@ import {
 import { equalValues } from './equality.ts';
 import { findInMap } from './map.ts';
 import { toInt } from './number.ts';
-import { NO_SUCH_OVERLOAD } from './order.ts';
 import { compilePattern } from './pattern.ts';
 import { STANDARD_COSTS } from './standard-costs.ts';
 import { CelDuration, CelTimestamp } from './time.ts';

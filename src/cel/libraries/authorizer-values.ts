@@ -1,7 +1,8 @@
 import type { CelValue } from '../model/value.ts';
 import { EvaluationFailure } from '../model/value.ts';
 import { errorText } from '../../values/index.ts';
-import { fail, LibraryValue } from './declare.ts';
+import { LibraryValue } from '../model/library-value.ts';
+import { fail } from './declare.ts';
 import { isNamespaceName, isServiceAccountName } from './named-formats.ts';
 
 /** The user of a request. */

@@ -1,10 +1,10 @@
 import { addRanges, exactly, scaleRange } from '../model/range.ts';
 import type { CallSizes, Library, Overload, Range } from '../model/library.ts';
 import { BOOL, INT, opaque, STRING } from '../model/type.ts';
-import { EvaluationFailure } from '../model/value.ts';
+import { EvaluationFailure, NO_SUCH_OVERLOAD } from '../model/value.ts';
 import type { CelResult } from '../model/value.ts';
 import { NOMINAL, rangeOf, scan, sizeOfArgument, TRAVERSAL } from './costs.ts';
-import { describe, fail, global, member, NO_SUCH_OVERLOAD } from './declare.ts';
+import { describe, fail, global, member } from './declare.ts';
 import { parseIp } from './ip-address.ts';
 import type { IpAddress } from './ip-address.ts';
 import { parseNetwork } from './ip-network.ts';

@@ -1,10 +1,7 @@
 import type { CelType } from '../model/type.ts';
 import type { FunctionDeclaration, Overload, PreparedCall } from '../model/library.ts';
-import { NO_SUCH_OVERLOAD } from '../evaluate/index.ts';
-import { CelObject, EvaluationFailure } from '../model/value.ts';
-import type { CelResult, CelValue } from '../model/value.ts';
-
-export { NO_SUCH_OVERLOAD };
+import { EvaluationFailure } from '../model/value.ts';
+import type { CelResult } from '../model/value.ts';
 
 /** An int as overloads receive it. */
 export type Int = number | bigint;
@@ -49,14 +46,4 @@ export function describe(
 
 export function fail(message: string): EvaluationFailure {
   return new EvaluationFailure(message);
-}
-
-/** A value of a type of the Kubernetes libraries. `==` with another type on the right is an error. */
-export abstract class LibraryValue extends CelObject {
-  /** Whether `==` accepts the other value. */
-  protected abstract isComparableTo(other: CelValue): boolean;
-
-  override compareEqual(other: CelValue): boolean | EvaluationFailure {
-    return this.isComparableTo(other) ? this.equals(other) : fail(NO_SUCH_OVERLOAD);
-  }
 }

@@ -1,6 +1,7 @@
 import { quote, quoteBytes, toBinary } from '../../go/index.ts';
 import type { CelValue } from '../model/value.ts';
-import { fail, LibraryValue } from './declare.ts';
+import { LibraryValue } from '../model/library-value.ts';
+import { fail } from './declare.ts';
 import type { EvaluationFailure } from '../model/value.ts';
 
 /** Length of an address in bits. */

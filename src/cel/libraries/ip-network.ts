@@ -1,6 +1,7 @@
 import { quote } from '../../go/index.ts';
 import type { CelValue, EvaluationFailure } from '../model/value.ts';
-import { fail, LibraryValue } from './declare.ts';
+import { LibraryValue } from '../model/library-value.ts';
+import { fail } from './declare.ts';
 import { IpAddress, parseAddress } from './ip-address.ts';
 
 /** An address with a prefix length: a value of type `net.CIDR`. */

@@ -3,10 +3,10 @@ import { CelDuration, compareValues, isList, isOrdered } from '../evaluate/index
 import type { FunctionDeclaration, Library, Overload } from '../model/library.ts';
 import { BOOL, BYTES, DOUBLE, DURATION, DYN, INT, listOf, parameter, STRING, TIMESTAMP, UINT } from '../model/type.ts';
 import type { CelType } from '../model/type.ts';
-import { CelDouble, CelUint, EvaluationFailure } from '../model/value.ts';
+import { CelDouble, CelUint, EvaluationFailure, NO_SUCH_OVERLOAD } from '../model/value.ts';
 import type { CelResult, CelValue } from '../model/value.ts';
 import { withBoundedEquality } from './bounded-comparison.ts';
-import { describe, fail, member, NO_SUCH_OVERLOAD } from './declare.ts';
+import { describe, fail, member } from './declare.ts';
 import { INCLUDES, SEARCH } from './list-costs.ts';
 
 type List = readonly CelValue[];

@@ -7,7 +7,7 @@ import {
   qualifiedNameProblems,
 } from '../../names/index.ts';
 import type { CelValue } from '../model/value.ts';
-import { LibraryValue } from './declare.ts';
+import { LibraryValue } from '../model/library-value.ts';
 import { requestUriProblem } from './url-value.ts';
 
 /** Returns the errors of a text; empty if it has the format. */

@@ -5,7 +5,7 @@ import { EvaluationFailure } from '../model/value.ts';
 import { NOMINAL, scan } from './costs.ts';
 import { describe, fail, global, member } from './declare.ts';
 import type { Int } from './declare.ts';
-import { parseQuantity, Quantity } from './quantity-value.ts';
+import { parseQuantity, Quantity } from '../quantity/index.ts';
 
 /** The type of quantities. */
 const QUANTITY: ReturnType<typeof struct> = struct('kubernetes.Quantity');

@@ -2,10 +2,10 @@ import { compilePattern, isInt } from '../evaluate/index.ts';
 import type { CelPattern } from '../evaluate/index.ts';
 import type { Library, Overload, PreparedCall } from '../model/library.ts';
 import { INT, listOf, STRING } from '../model/type.ts';
-import { EvaluationFailure } from '../model/value.ts';
+import { EvaluationFailure, NO_SUCH_OVERLOAD } from '../model/value.ts';
 import type { CelResult, CelValue } from '../model/value.ts';
 import { MATCH } from './costs.ts';
-import { describe, fail, member, NO_SUCH_OVERLOAD } from './declare.ts';
+import { describe, fail, member } from './declare.ts';
 import type { Int } from './declare.ts';
 import { MAX_FIND_WORK } from './limits.ts';
 

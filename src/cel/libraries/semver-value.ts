@@ -1,6 +1,7 @@
 import { quote } from '../../go/index.ts';
 import type { CelValue, EvaluationFailure } from '../model/value.ts';
-import { fail, LibraryValue } from './declare.ts';
+import { LibraryValue } from '../model/library-value.ts';
+import { fail } from './declare.ts';
 
 const MAX_NUMBER = 2n ** 64n - 1n;
 /** Maximum number of digits; longer numbers are out of range. */

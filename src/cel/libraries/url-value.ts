@@ -2,7 +2,8 @@ import { fromBinary, quoteBytes, toBinary } from '../../go/index.ts';
 import { setOwn } from '../../values/index.ts';
 import { EvaluationFailure } from '../model/value.ts';
 import type { CelValue } from '../model/value.ts';
-import { fail, LibraryValue } from './declare.ts';
+import { LibraryValue } from '../model/library-value.ts';
+import { fail } from './declare.ts';
 import { parseAddress } from './ip-address.ts';
 
 /**

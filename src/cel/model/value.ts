@@ -92,6 +92,9 @@ export class EvaluationFailure extends CelBoxed {
   }
 }
 
+/** The message for a call with values that the function does not take. */
+export const NO_SUCH_OVERLOAD = 'no such overload';
+
 /** The result of a computation. */
 export type CelResult = CelValue | EvaluationFailure;
 

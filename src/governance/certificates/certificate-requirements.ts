@@ -1,6 +1,6 @@
 import { parseDuration } from '../../go/index.ts';
 import type { CertificatePolicy } from '../../resources/index.ts';
-import { compilePattern } from '../../resources/validation/index.ts';
+import { compilePattern } from '../../go/patterns/index.ts';
 import { NamePatterns } from './name-patterns.ts';
 
 /** The least remaining time without `minimumDuration`: four weeks, in nanoseconds. */

@@ -1,7 +1,4 @@
-import type { compilePattern } from '../../resources/validation/index.ts';
-
-/** A regular expression (RE2). */
-export type NamePattern = Exclude<ReturnType<typeof compilePattern>, string>;
+import type { Pattern } from '../../go/patterns/index.ts';
 
 /**
  * Instructions times characters of one evaluation: 50 ns each, so less than two seconds. Ten thousand certificates with names
@@ -11,11 +8,11 @@ const MAX_PATTERN_WORK = 30_000_000;
 
 /** The patterns that names of certificates must, or must not, match. Created for each evaluation. */
 export class NamePatterns {
-  readonly #allowed: NamePattern | undefined;
-  readonly #disallowed: NamePattern | undefined;
+  readonly #allowed: Pattern | undefined;
+  readonly #disallowed: Pattern | undefined;
   #left = MAX_PATTERN_WORK;
 
-  constructor(allowed: NamePattern | undefined, disallowed: NamePattern | undefined) {
+  constructor(allowed: Pattern | undefined, disallowed: Pattern | undefined) {
     this.#allowed = allowed;
     this.#disallowed = disallowed;
   }

@@ -49,11 +49,6 @@ export class KnownCertificates {
   }
 }
 
-/** Whether a Secret has all labels. */
-export function hasLabels({ labels }: Pick<CertificateSecret, 'labels'>, selector: Labels): boolean {
-  return Object.entries(selector).every(([name, value]) => Object.hasOwn(labels, name) && labels[name] === value);
-}
-
 /** A Secret without its values. */
 export function certificateSecret(secret: KubernetesObject): CertificateSecret {
   const found = secretCertificates(secret);

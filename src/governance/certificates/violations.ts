@@ -1,8 +1,9 @@
 import { compareStrings } from '../../go/index.ts';
+import type { Labels } from '../../resources/index.ts';
 import { shortened } from '../../values/index.ts';
 import type { CertificateRequirements, CertificateSpec } from './certificate-requirements.ts';
 import { type CertificateFaults, isNonCompliant, judgeCertificate } from './judge-certificate.ts';
-import { type CertificateSecret, hasLabels, type SecretCertificate } from './secret-certificates.ts';
+import type { CertificateSecret, SecretCertificate } from './secret-certificates.ts';
 
 /** Length of the reason why a certificate cannot be read. Characters. */
 const MAX_PROBLEM_LENGTH = 200;
@@ -66,4 +67,9 @@ function withUniqueNames(violations: readonly CertificateViolation[]): readonly 
     taken.add(free);
     return { ...violation, name: free };
   });
+}
+
+/** Whether a Secret has all labels. */
+function hasLabels({ labels }: Pick<CertificateSecret, 'labels'>, selector: Labels): boolean {
+  return Object.entries(selector).every(([name, value]) => Object.hasOwn(labels, name) && labels[name] === value);
 }

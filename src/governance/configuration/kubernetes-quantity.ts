@@ -1,4 +1,4 @@
-import { parseQuantity, Quantity } from '../../cel/index.ts';
+import { parseQuantity, Quantity } from '../../cel/quantity/index.ts';
 
 /** The quantity that a text denotes; undefined if it is none. */
 export function parseKubernetesQuantity(text: string): Quantity | undefined {

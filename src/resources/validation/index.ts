@@ -13,7 +13,6 @@ export {
 export type { NameRule } from './metadata-validation.ts';
 export { ObjectSchema } from './object-schema.ts';
 export { additionalOf, MAX_NESTING } from './schema-fields.ts';
-export { compilePattern } from './patterns.ts';
 export { MAX_FOUND_CHARACTERS, unknownFields } from './pruning.ts';
 export { RuleCompiler } from './rule-programs.ts';
 export type { CompiledRule } from './rule-programs.ts';

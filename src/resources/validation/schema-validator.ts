@@ -9,8 +9,7 @@ import type { Correlation } from './correlation.ts';
 import { equalJson } from './equality.ts';
 import { formatCheck } from './formats.ts';
 import { additionalOf, MAX_NESTING, propertyOf } from './schema-fields.ts';
-import { compilePattern } from './patterns.ts';
-import type { Pattern } from './patterns.ts';
+import { compilePattern, type Pattern } from '../../go/patterns/index.ts';
 import {
   compositeProblem,
   forbiddenField,

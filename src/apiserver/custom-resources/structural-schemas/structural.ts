@@ -1,5 +1,6 @@
 // Validation of structural schemas (apiextensions, `schema/validation.go`, `schema/complete.go` and
 // `apis/apiextensions/validation`), with its messages.
+import { compilePattern } from '../../../go/patterns/index.ts';
 import {
   addErrors,
   forbidden,
@@ -10,13 +11,7 @@ import {
   required,
 } from '../../../resources/index.ts';
 import type { FieldError, JsonValue, Schema } from '../../../resources/index.ts';
-import {
-  additionalOf,
-  compilePattern,
-  equalJson,
-  MAX_NESTING,
-  SchemaValidator,
-} from '../../../resources/validation/index.ts';
+import { additionalOf, equalJson, MAX_NESTING, SchemaValidator } from '../../../resources/validation/index.ts';
 import { defaultErrors } from './default-validation.ts';
 import { listTypeErrors } from './list-type-declarations.ts';
 import { RuleDeclarations } from './rule-declarations.ts';

@@ -1,6 +1,5 @@
-import type { CelValue, EvaluationFailure } from '../model/value.ts';
-import { fail, LibraryValue } from './declare.ts';
-import type { Int } from './declare.ts';
+import { LibraryValue } from '../model/library-value.ts';
+import { type CelValue, EvaluationFailure } from '../model/value.ts';
 
 /** The notation of a quantity, kept when it is printed. */
 type QuantityFormat = 'decimal-suffix' | 'binary-suffix' | 'exponent';
@@ -128,7 +127,7 @@ export class Quantity extends LibraryValue {
       (areInts ? addSmall(this.#amount, { unscaled: small, exponent, isBig }) : undefined) ??
       addBig(this.#amount, { unscaled, exponent, isBig });
     if (sum === undefined) {
-      return fail(TOO_LONG);
+      return new EvaluationFailure(TOO_LONG);
     }
     const format = this.#amount.unscaled === 0n ? other.#format : this.#format;
     return new Quantity(sum, format, undefined, true);
@@ -173,7 +172,7 @@ export class Quantity extends LibraryValue {
   }
 
   /** The quantity of an int, for sums. */
-  static of(value: Int): Quantity {
+  static of(value: number | bigint): Quantity {
     return new Quantity({ unscaled: BigInt(value), exponent: 0, isBig: false }, 'exponent');
   }
 }
@@ -182,14 +181,14 @@ export class Quantity extends LibraryValue {
 export function parseQuantity(text: string): Quantity | EvaluationFailure {
   const parts = split(text);
   if (parts === undefined) {
-    return fail(MALFORMED);
+    return new EvaluationFailure(MALFORMED);
   }
   const unit = interpretSuffix(parts.suffix);
   if (unit === undefined) {
-    return fail(BAD_SUFFIX);
+    return new EvaluationFailure(BAD_SUFFIX);
   }
   if (parts.whole.length + parts.fraction.length > MAX_QUANTITY_DIGITS) {
-    return fail(TOO_LONG);
+    return new EvaluationFailure(TOO_LONG);
   }
   if (text === '0') {
     return new Quantity({ unscaled: 0n, exponent: 0, isBig: false }, 'decimal-suffix', text);
@@ -269,13 +268,13 @@ function parseSmall(text: string, parts: Parts, unit: Unit): Quantity | undefine
 /** Parses a big decimal, rounded up to 10^-9. */
 function parseBig(parts: Parts, unit: Unit): Quantity | EvaluationFailure {
   if (parts.whole === '0' && parts.fraction === '' && !parts.hasNumber) {
-    return fail(BAD_NUMBER);
+    return new EvaluationFailure(BAD_NUMBER);
   }
   const isBinary = unit.format === 'binary-suffix';
   const digits = BigInt(parts.whole + parts.fraction) << BigInt(isBinary ? unit.exponent : 0);
   const exponent = (isBinary ? 0 : unit.exponent) - parts.fraction.length;
   if (exponent > MAX_QUANTITY_DIGITS) {
-    return fail(TOO_LONG);
+    return new EvaluationFailure(TOO_LONG);
   }
   let unscaled = digits === 0n ? 0n : roundUp(digits, SMALLEST_EXPONENT - exponent).quotient;
   let scale = digits === 0n ? exponent : SMALLEST_EXPONENT;

@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js';
-import { patternProblem } from '../../go/index.ts';
+import { patternProblem } from '../pattern-size.ts';
 import { errorText } from '../../values/index.ts';
 
 /** A regular expression in Go's syntax, matched in linear time. */
