@@ -4,6 +4,7 @@ export { customResourceErrors } from './custom-resources/custom-resource-validat
 export type { AdmissionGuard } from './embedded/admission/guarded-admission.ts';
 export { ADMIN_USER, EmbeddedCluster } from './embedded/embedded-cluster.ts';
 export type { EmbeddedClusterOptions } from './embedded/embedded-cluster.ts';
+export type { StaticToken } from './embedded/authentication/authenticator.ts';
 export type { UserInfo } from './embedded/request/request.ts';
 export { Gateway } from './gateway/gateway.ts';
 export { kubeconfigText, writeKubeconfig } from './gateway/kubeconfig-file.ts';

@@ -1,8 +1,11 @@
 // Flags of the long-running commands `serve` and `controller`.
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { type Command, Option } from 'commander';
 import type { Connection } from '../cluster/index.ts';
 import type { ControlTls } from '../control/index.ts';
 import { LOG_LEVELS, type LogFormat, type LogLevel } from '../log/index.ts';
+import { commaList } from './comma-list.ts';
 import { usageError } from './errors.ts';
 import { PRODUCT_NAMESPACE } from './product-namespace.ts';
 
@@ -23,6 +26,28 @@ export interface ControlFlags {
 export interface LogFlags {
   readonly logLevel: LogLevel;
   readonly logFmt: LogFormat;
+}
+
+/** What policies may load and use. */
+export interface PolicyFlags {
+  readonly modulesDir?: string;
+  readonly namespacedPoliciesCapabilities?: readonly string[];
+}
+
+/** @param when begins the help of these flags: which processes have policies of a cluster */
+export function addPolicyFlags(command: Command, when: string): Command {
+  return command
+    .option('--modules-dir <folder>', `${when}: folder for file://./ references (default: they are refused)`)
+    .option(
+      '--namespaced-policies-capabilities <patterns>',
+      `${when}: host capabilities of namespaced policies, such as oci/*,net/v1/* (default: none)`,
+      commaList,
+    );
+}
+
+/** The URL of a folder, to which references to modules are relative. */
+export function folderUrl(folder: string): URL {
+  return pathToFileURL(`${resolve(folder)}/`);
 }
 
 /** @param use completes the sentence "the cluster …" in the help of `--kubeconfig` */

@@ -26,10 +26,9 @@ export interface ControlledCluster {
 export function controlledCluster({
   name,
   cluster,
-  registry = new Registry(),
   log,
-}: Pick<ControlledCluster, 'name' | 'cluster' | 'log'> &
-  Partial<Pick<ControlledCluster, 'registry'>>): ControlledCluster {
+}: Pick<ControlledCluster, 'name' | 'cluster' | 'log'>): ControlledCluster {
+  const registry = new Registry();
   const metrics = new RuntimeMetrics(registry);
   const own = name === undefined ? log : log.child({ cluster: name });
   return {

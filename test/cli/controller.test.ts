@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { ADMIN_USER, EmbeddedCluster, Gateway, writeKubeconfig } from '../../src/apiserver/index.ts';
-import { CONTROLLER_USER, grantAccess, REPLICA_USER } from '../../src/cli/start/access.ts';
+import { CONTROLLER_USER, grantAccess, POLICY_SERVER_USER } from '../../src/cli/start/access.ts';
 import { customResourceDefinition, kubernetesKind, OWN_KINDS } from '../../src/resources/index.ts';
 import { ensureLocalCertificates, type LocalCertificates } from '../../src/control/index.ts';
 import { eventually } from '../cluster/eventually.ts';
@@ -115,7 +115,7 @@ describe('controller and replica in processes of their own', () => {
     cluster = await EmbeddedCluster.open({
       tokens: [
         { token: 'controller', user: CONTROLLER_USER },
-        { token: 'replica', user: REPLICA_USER },
+        { token: 'replica', user: POLICY_SERVER_USER },
         { token: 'admin', user: ADMIN_USER },
       ],
     });

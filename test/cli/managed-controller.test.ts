@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { applyObject } from '../../src/cli/start/local-cluster.ts';
+import { applyObject } from '../../src/cli/start/apply-object.ts';
 import { unlessGone } from '../../src/cluster/index.ts';
 import { type CertifiedKey, createAuthority, issueCertificate } from '../../src/https/index.ts';
 import { wantedCertificates } from '../../src/lifecycle/index.ts';

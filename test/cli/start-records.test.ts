@@ -98,7 +98,7 @@ describe('the records of portcullis start', () => {
 
   it('are replicas of which a pod of Portcullis writes only its own', async () => {
     const pod: Impersonation = {
-      user: account('portcullis-policy-server'),
+      user: account('policy-server-default'),
       groups: ['system:serviceaccounts', 'system:serviceaccounts:portcullis', 'system:authenticated'],
       extra: { 'authentication.kubernetes.io/pod-name': ['other'], 'authentication.kubernetes.io/pod-uid': ['u'] },
     };

@@ -120,8 +120,8 @@ describe('portcullis start', () => {
       ['portcullis-controller', 'create', { group: 'portcullis.dev', resource: 'policyrevisions' }, true],
       ['portcullis-controller', 'create', { group: '', resource: 'pods' }, false],
       ['portcullis-controller', 'get', { group: '', resource: 'secrets' }, false],
-      ['portcullis-policy-server', 'list', { group: 'portcullis.dev', resource: 'policyrevisions' }, true],
-      ['portcullis-policy-server', 'update', { group: 'portcullis.dev', resource: 'policyrevisions' }, false],
+      ['policy-server-default', 'list', { group: 'portcullis.dev', resource: 'policyrevisions' }, true],
+      ['policy-server-default', 'update', { group: 'portcullis.dev', resource: 'policyrevisions' }, false],
     ] as const) {
       const resourceAttributes = { namespace: 'portcullis', verb, ...resource };
       const review = {
@@ -137,7 +137,7 @@ describe('portcullis start', () => {
   });
 
   it('has metrics of its controllers', async () => {
-    const address = /http:\/\/[\w.:]+(?=\/policies)/.exec(started.output)?.[0] ?? assert.fail(started.output);
+    const address = /^Controller +(http:\S+)\/metrics/m.exec(started.output)?.[1] ?? assert.fail(started.output);
     const page = await (await fetch(`${address}/metrics`)).text();
     assert.match(page, /^portcullis_cache_objects\{cache="clusteradmissionpolicies\.policies\.kubewarden\.io"\} 0$/m);
   });

@@ -1,7 +1,7 @@
 // `portcullis start` as a process, on free ports, with its own home and data folder.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { KubernetesCluster, loadKubeconfig } from '../../src/cluster/index.ts';
@@ -11,6 +11,16 @@ import { COMMAND, type CommandResult, ENVIRONMENT, portcullis, ROOT, run } from 
 
 /** Time until its greeting, which takes a second on an idle machine. */
 const START_MS = 60_000;
+
+/** The processes of a cluster. */
+export const ROLES = ['apiserver', 'controller', 'policy-server'] as const;
+type RoleName = (typeof ROLES)[number];
+/** The commands that they are. */
+const COMMANDS: Readonly<Record<string, RoleName>> = {
+  apiserver: 'apiserver',
+  controller: 'controller',
+  serve: 'policy-server',
+};
 
 /** A command that goes on. */
 interface Followed extends AsyncDisposable {
@@ -53,6 +63,16 @@ export class StartedPortcullis implements AsyncDisposable {
 
   get pid(): number | undefined {
     return this.#child?.pid;
+  }
+
+  /** The ids of its processes by what they are; without those that do not run. */
+  processes(): Partial<Record<RoleName, number>> {
+    const children = readFileSync(`/proc/${this.pid}/task/${this.pid}/children`, 'utf8');
+    const found = children.split(' ').flatMap((id) => {
+      const role = id === '' ? undefined : roleOf(id);
+      return role === undefined ? [] : [[role, Number(id)] as const];
+    });
+    return Object.fromEntries(found);
   }
 
   get home(): string {
@@ -152,5 +172,15 @@ export class StartedPortcullis implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.end();
     rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** What a process is by its command line; undefined when it has ended. */
+function roleOf(id: string): RoleName | undefined {
+  try {
+    const words = readFileSync(`/proc/${id}/cmdline`, 'utf8').split('\0');
+    return COMMANDS[words[words.indexOf(COMMAND) + 1] ?? ''];
+  } catch {
+    return undefined;
   }
 }

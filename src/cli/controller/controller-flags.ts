@@ -15,9 +15,11 @@ import {
   addControlFlags,
   addLogFlags,
   addMemberFlags,
+  addPolicyFlags,
   type ControlFlags,
   type LogFlags,
   type MemberFlags,
+  type PolicyFlags,
   productNamespaceOption,
 } from '../daemon-flags.ts';
 import { usageError } from '../errors.ts';
@@ -50,6 +52,7 @@ export interface ControllerFlags
     MemberFlags,
     ControlFlags,
     LogFlags,
+    PolicyFlags,
     ManagedFlags,
     CopiesFlags,
     FailingPoliciesFlags,
@@ -58,6 +61,7 @@ export interface ControllerFlags
     SourceFlags,
     VerificationFlags {
   readonly governanceAccount: string;
+  readonly networkPolicyStatusSubresource?: true;
   readonly namespace: string;
   readonly leaderElect: boolean;
   readonly leaseDuration: string;
@@ -96,6 +100,10 @@ export function controllerCommandWithFlags(): Command {
         .argParser(policyServerUrl),
     )
     .option('--policy-server-ca-file <file>', 'PEM CA of the certificates of those policy servers');
+  addPolicyFlags(
+    command,
+    'of policy servers that it does not manage, so that policies are refused when they are written',
+  );
   addNetworkPolicyFlags(
     addGovernanceFlags(addFailingPoliciesFlags(addCopiesFlags(addControlFlags(addManagedFlags(command))))),
   )
@@ -103,6 +111,8 @@ export function controllerCommandWithFlags(): Command {
     .option(DOCKER_CONFIG_FLAG, DOCKER_CONFIG_HELP)
     .option(VERIFICATION_FLAG, 'verification.yml: the signatures that this catalogue must have (default: none)')
     .option(TRUST_FLAG, TRUST_HELP)
+    // API servers of Kubernetes have no such field: for the cluster of `start`.
+    .addOption(new Option('--network-policy-status-subresource').hideHelp())
     .addOption(
       new Option(
         '--governance-account <name>',

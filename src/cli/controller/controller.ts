@@ -20,11 +20,12 @@ import type { ControlTls } from '../../control/index.ts';
 import { probeRoutes, RoutedServer } from '../../https/index.ts';
 import { createLog } from '../../log/index.ts';
 import { MetricsEndpoint } from '../../metrics/index.ts';
-import { connectionOf, controlTlsOf } from '../daemon-flags.ts';
+import { connectionOf, controlTlsOf, folderUrl } from '../daemon-flags.ts';
 import { fileProblem, readWholeFileSync } from '../../files/index.ts';
 import { CliError } from '../errors.ts';
 import { endThreads } from '../../threads/index.ts';
 import { stopSignal } from '../signals.ts';
+import { report } from '../supervised.ts';
 import {
   controllerCommandWithFlags,
   type ControllerFlags,
@@ -55,7 +56,7 @@ export function controllerCommand(): Command {
 async function controller(flags: ControllerFlags): Promise<void> {
   const settings = rolloutSettings(flags);
   const times = electionTimes(flags);
-  const servers = policyServers(flags);
+  const servers = await policyServers(flags);
   const copies = copySettings(flags);
   const governing = governanceSettings(flags, flags.namespace);
   const connection = await connectionOf(flags);
@@ -100,6 +101,7 @@ async function controller(flags: ControllerFlags): Promise<void> {
   const {
     runtime,
     ready,
+    working,
     webhook: checks,
   } = assembleController({
     controlled,
@@ -125,7 +127,10 @@ async function controller(flags: ControllerFlags): Promise<void> {
     ...(servers.webhook === undefined ? {} : { webhook: { ...servers.webhook, controllerUser: user } }),
     ...(governance === undefined ? {} : { governance }),
     networkPolicyStatus: flags.networkPolicyStatus,
-    networkPolicyProjection: { annotation: flags.networkPolicyAnnotation },
+    networkPolicyProjection: {
+      annotation: flags.networkPolicyAnnotation,
+      subresource: flags.networkPolicyStatusSubresource === true,
+    },
     networkPolicyCatalogue: catalogueLoader(flags, {
       sources: () => readServerSources(flags),
       verification: async () => (await readVerification(flags)).verification,
@@ -138,6 +143,8 @@ async function controller(flags: ControllerFlags): Promise<void> {
     .then(async () => {
       const url = await checks?.url;
       log.info({ operations: address, ...(url === undefined ? {} : { webhook: url }) }, 'controller ready');
+      await working;
+      report({ ready: { operations: address } });
     })
     // The failure ends the runtime, which reports it.
     .catch(() => undefined);
@@ -172,11 +179,15 @@ type PolicyServers = {
 );
 
 /** @throws CliError */
-function policyServers(flags: ControllerFlags): PolicyServers {
+async function policyServers(flags: ControllerFlags): Promise<PolicyServers> {
   const managed = managedSettings(flags);
   const webhook = webhookFlags(flags, managed !== undefined);
   if (managed === undefined) {
-    return { tls: controlTlsOf(flags), target: webhookTarget(flags), webhook: webhook && remoteWebhook(webhook) };
+    return {
+      tls: controlTlsOf(flags),
+      target: webhookTarget(flags),
+      webhook: webhook && remoteWebhook(webhook, await namespacedRules(flags)),
+    };
   }
   const certificatesDir = managed.certificatesDir ?? mkdtempSync(join(tmpdir(), 'portcullis-certificates-'));
   const { control: tls, webhook: files } = certificateFiles(certificatesDir);
@@ -194,15 +205,26 @@ function policyServers(flags: ControllerFlags): PolicyServers {
   };
 }
 
-function remoteWebhook({
-  host,
-  port,
-  url,
-  files,
-  clientCaFiles,
-  apiServers,
-}: WebhookFlags): Omit<WebhookOptions, 'controllerUser'> | undefined {
-  return files && { host, port, url, tls: { ...files, clientCaFiles }, apiServers, ca: readPem(files.caFile) };
+function remoteWebhook(
+  { host, port, url, files, clientCaFiles, apiServers }: WebhookFlags,
+  rules: Partial<WebhookOptions>,
+): Omit<WebhookOptions, 'controllerUser'> | undefined {
+  return (
+    files && { ...rules, host, port, url, tls: { ...files, clientCaFiles }, apiServers, ca: readPem(files.caFile) }
+  );
+}
+
+/** What policies of namespaces may use of policy servers with the same flags; unknown without them. */
+async function namespacedRules(flags: ControllerFlags): Promise<Partial<WebhookOptions>> {
+  const { modulesDir, namespacedPoliciesCapabilities: capabilities, sourcesPath } = flags;
+  const sources = sourcesPath === undefined ? undefined : await readServerSources(flags);
+  return {
+    ...(modulesDir === undefined ? {} : { modulesUrl: folderUrl(modulesDir) }),
+    ...(capabilities === undefined ? {} : { tenantCapabilities: () => capabilities }),
+    ...(sources === undefined
+      ? {}
+      : { tenantHosts: () => sources.tenantHosts, tenantModules: () => sources.tenantModules }),
+  };
 }
 
 /** The CA file is read for each call: certificates are renewed while the controller runs. */

@@ -16,6 +16,7 @@ export interface CopiesFlags {
   readonly controlPort: number;
   readonly controlAdvertise?: string;
   readonly controllerName?: string;
+  readonly moduleCopies: boolean;
   readonly moduleCopiesDir?: string;
   readonly moduleCopiesSize: number;
 }
@@ -34,6 +35,7 @@ export function addCopiesFlags(command: Command): Command {
         'POD_NAME',
       ),
     )
+    .option('--no-module-copies', 'keep none: the module caches of policy servers are on disks that stay')
     .option('--module-copies-dir <folder>', 'folder for copies, of this process only (default: a temporary one)')
     .addOption(
       new Option('--module-copies-size <size>', 'size of that folder, such as 512Mi; an eighth stays free')
@@ -42,8 +44,11 @@ export function addCopiesFlags(command: Command): Command {
     );
 }
 
-/** @throws CliError */
-export function copySettings(flags: CopiesFlags): CopySettings {
+/** `durable` if this process keeps no copies. @throws CliError */
+export function copySettings(flags: CopiesFlags): CopySettings | 'durable' {
+  if (!flags.moduleCopies) {
+    return 'durable';
+  }
   const { controlAddr: host, controlPort: port, controlAdvertise: advertise, moduleCopiesSize } = flags;
   requireReachable(host, advertise);
   const pod = owningPod();

@@ -166,8 +166,17 @@ export const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, Com
   },
 };
 
-const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map(Object.values(COMMAND_GROUPS).flatMap(Object.entries));
-const OTHERS = [...COMMANDS.keys()].filter((name) => name !== 'completion');
+/** Commands that only `start` runs. They are in no list. */
+const INTERNAL: Readonly<Record<string, CommandEntry>> = {
+  apiserver: {
+    summary: 'the API server of `start`',
+    load: async () => (await import('../start/apiserver.ts')).apiserverCommand(),
+  },
+};
+
+const LISTED: ReadonlyMap<string, CommandEntry> = new Map(Object.values(COMMAND_GROUPS).flatMap(Object.entries));
+const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map([...LISTED, ...Object.entries(INTERNAL)]);
+const OTHERS = [...LISTED.keys()].filter((name) => name !== 'completion');
 
 export function isCommand(word: string): boolean {
   return COMMANDS.has(word);

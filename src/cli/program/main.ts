@@ -12,6 +12,7 @@ import { packageVersion } from '../package-version.ts';
 import { COMPLETE, pluginCompletion } from './plugin-completion.ts';
 import { asTyped } from '../program-name.ts';
 import { CliError, EXIT } from '../errors.ts';
+import { isSupervised, report as reportToSupervisor } from '../supervised.ts';
 import { withUsageHints } from '../usage-hints.ts';
 
 const FIRST_STEPS = `
@@ -94,6 +95,17 @@ function report(error: unknown): number {
   if (error instanceof CommanderError) {
     // Commander has printed its message. Help and version exit with 0.
     return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  }
+  if (isSupervised()) {
+    const { exitCode, hint }: Partial<CliError> = error instanceof CliError ? error : {};
+    reportToSupervisor({
+      refusal: {
+        message: errorText(error),
+        exitCode: exitCode ?? EXIT.failed,
+        ...(hint === undefined ? {} : { hint }),
+      },
+    });
+    return exitCode ?? EXIT.failed;
   }
   process.stderr.write(`${styled('red', 'error:', { stream: process.stderr })} ${errorText(error)}\n`);
   if (error instanceof CliError && error.hint !== undefined) {

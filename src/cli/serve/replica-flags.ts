@@ -1,32 +1,30 @@
 // Flags of `portcullis serve --policy-server NAME`: a replica of a PolicyServer of a cluster.
-import { resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { type Command, Option } from 'commander';
 import type { ClusterPoliciesOptions } from '../../server/index.ts';
 import {
   addControlFlags,
+  addPolicyFlags,
   connectionOf,
   type ControlFlags,
   controlTlsOf,
+  folderUrl,
   type MemberFlags,
+  type PolicyFlags,
   productNamespaceOption,
 } from '../daemon-flags.ts';
-import { commaList } from '../comma-list.ts';
 import { portNumber } from '../port-flag.ts';
 import { owningPod, processName, requireReachable } from '../process-identity.ts';
 
 /** The default port of the control endpoint. */
 const CONTROL_PORT = 8444;
 
-export interface ReplicaFlags extends MemberFlags, ControlFlags {
+export interface ReplicaFlags extends MemberFlags, ControlFlags, PolicyFlags {
   readonly policyServer?: string;
   readonly namespace: string;
   readonly replicaName?: string;
   readonly controlAddr: string;
   readonly controlPort: number;
   readonly controlAdvertise?: string;
-  readonly modulesDir?: string;
-  readonly namespacedPoliciesCapabilities?: readonly string[];
 }
 
 export function addReplicaFlags(command: Command): Command {
@@ -50,16 +48,7 @@ export function addReplicaFlags(command: Command): Command {
     )
     .option('--control-port <port>', 'port for them, mutual TLS', portNumber, CONTROL_PORT)
     .addOption(new Option('--control-advertise <host>', 'host of the control endpoint for others').env('POD_IP'));
-  return addControlFlags(command)
-    .option(
-      '--modules-dir <folder>',
-      'with --policy-server: folder for file://./ references (default: they are refused)',
-    )
-    .option(
-      '--namespaced-policies-capabilities <patterns>',
-      'with --policy-server: host capabilities of namespaced policies, such as oci/*,net/v1/* (default: none)',
-      commaList,
-    );
+  return addPolicyFlags(addControlFlags(command), 'with --policy-server');
 }
 
 /** The options of the replica; undefined without `--policy-server`. @throws CliError, ClusterError */
@@ -83,6 +72,6 @@ export async function replicaOptions(flags: ReplicaFlags): Promise<ClusterPolici
     ...(flags.namespacedPoliciesCapabilities === undefined
       ? {}
       : { namespacedPoliciesCapabilities: flags.namespacedPoliciesCapabilities }),
-    ...(flags.modulesDir === undefined ? {} : { modulesUrl: pathToFileURL(`${resolve(flags.modulesDir)}/`) }),
+    ...(flags.modulesDir === undefined ? {} : { modulesUrl: folderUrl(flags.modulesDir) }),
   };
 }

@@ -27,6 +27,7 @@ import { addReplicaFlags, type ReplicaFlags, replicaOptions } from './replica-fl
 import { endThreads } from '../../threads/index.ts';
 import { commaList } from '../comma-list.ts';
 import { stopSignal } from '../signals.ts';
+import { report } from '../supervised.ts';
 
 interface ServeFlags extends LogFlags, ReplicaFlags, SourceFlags, VerificationFlags {
   readonly logColor: boolean;
@@ -177,6 +178,7 @@ async function serve(flags: ServeFlags): Promise<void> {
     },
     'policy server ready',
   );
+  report({ ready: { ...addresses } });
   log.info({ signal: await stopped }, 'stopping');
   await server.stop();
   log.info('stopped');

@@ -1,7 +1,13 @@
-// Users of the cluster of `portcullis start`: controller and policy server have the same rights as in any other cluster.
-import { GOVERNANCE_ACCOUNT } from '../../governance/index.ts';
+// Users of the cluster of `portcullis start`: controller and policy server have the same rights as in any other cluster, but that
+// policies may read all that there is.
 import type { EmbeddedCluster, UserInfo } from '../../apiserver/index.ts';
-import { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES, OWN_KINDS_RULES } from '../../lifecycle/index.ts';
+import {
+  ACCESS_REVIEW_RULES,
+  CONTROLLER_NAMESPACE_RULES,
+  CONTROLLER_RULES,
+  OWN_KINDS_RULES,
+  policyServerObjectName,
+} from '../../lifecycle/index.ts';
 import {
   NETWORK_POLICY_ANNOTATION_RULES,
   NETWORK_POLICY_READER_RULES,
@@ -20,16 +26,21 @@ import {
   userRoles,
   withoutComments,
 } from '../../installation/index.ts';
-import { applyObject } from './local-cluster.ts';
+import { applyObject } from './apply-object.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
+import { POLICY_SERVER } from './roles.ts';
 
 const CONTROLLER = 'portcullis-controller';
-const REPLICA = 'portcullis-policy-server';
+const POLICY_SERVER_ACCOUNT = policyServerObjectName(POLICY_SERVER);
+/** What policies may read: the only user who writes policies is the administrator. */
+const POLICY_READER_RULES: readonly AccessRule[] = [
+  { apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch'] },
+  ...ACCESS_REVIEW_RULES,
+];
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
 export const CONTROLLER_USER = serviceAccount(CONTROLLER);
-export const REPLICA_USER = serviceAccount(REPLICA);
-export const GOVERNANCE_USER = serviceAccount(GOVERNANCE_ACCOUNT);
+export const POLICY_SERVER_USER = serviceAccount(POLICY_SERVER_ACCOUNT);
 
 /** Creates the namespace of Portcullis, its service accounts and their roles, and the roles for users. */
 export async function grantAccess(
@@ -63,7 +74,7 @@ export async function grantGovernance(cluster: EmbeddedCluster, roles: readonly 
 function accessObjects(projectionRules: readonly AccessRule[]): readonly KubernetesObject[] {
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: PRODUCT_NAMESPACE } },
-    ...[CONTROLLER, REPLICA].map(serviceAccountObject),
+    ...[CONTROLLER, POLICY_SERVER_ACCOUNT].map(serviceAccountObject),
     ...grant(CONTROLLER, 'ClusterRole', [
       ...CONTROLLER_RULES,
       ...OWN_KINDS_RULES,
@@ -72,8 +83,8 @@ function accessObjects(projectionRules: readonly AccessRule[]): readonly Kuberne
       ...projectionRules,
     ]),
     ...grant(CONTROLLER, 'Role', CONTROLLER_NAMESPACE_RULES),
-    ...grant(REPLICA, 'Role', REPLICA_RULES),
-    ...grant(REPLICA, 'ClusterRole', REPLICA_CLUSTER_RULES),
+    ...grant(POLICY_SERVER_ACCOUNT, 'Role', REPLICA_RULES),
+    ...grant(POLICY_SERVER_ACCOUNT, 'ClusterRole', [...REPLICA_CLUSTER_RULES, ...POLICY_READER_RULES]),
     ...governanceAccess({ namespace: PRODUCT_NAMESPACE }).map(withoutComments),
     ...userRoles(false),
   ];

@@ -12,6 +12,10 @@ const DATA_MARKER = 'README.txt';
 const MARKER_TEXT = 'Data of `portcullis start`. `portcullis reset` removes this folder.\n';
 /** Holds the address of the policy server, which has another port in each folder: for commands in docs. */
 const ADDRESS_FILE = 'address';
+/** Holds the tokens of the users of the cluster. */
+export const TOKENS_FILE = join('credentials', 'tokens.json');
+/** The sources of modules, for processes that read them. */
+const SOURCES_FILE = 'sources.yml';
 /** Holds the id of the process that uses the folder. */
 const PROCESS_FILE = 'portcullis.pid';
 
@@ -44,6 +48,34 @@ export function openDataFolder(dataDir: string): Disposable {
 /** Writes down where the policy server listens, such as `https://localhost:8443`. */
 export function writeAddress(dataDir: string, address: string): void {
   writeFileSync(join(dataDir, ADDRESS_FILE), `${address}\n`);
+}
+
+/** The kubeconfigs of the user of `start`, and of its processes. */
+export function credentialFiles(dataDir: string): {
+  readonly user: string;
+  readonly controller: string;
+  readonly policyServer: string;
+} {
+  const file = (name: string): string => join(dataDir, 'credentials', `${name}.kubeconfig`);
+  return { user: join(dataDir, 'kubeconfig'), controller: file('controller'), policyServer: file('policy-server') };
+}
+
+/** Ends the access of all clients of an earlier run. */
+export function forgetTokens(dataDir: string): void {
+  rmSync(join(dataDir, TOKENS_FILE), { force: true });
+}
+
+/** Writes the sources of modules, which may hold passwords of proxies; returns the file. */
+export function writeSources(dataDir: string, text: string): string {
+  const file = join(dataDir, SOURCES_FILE);
+  rmSync(file, { force: true });
+  writeFileSync(file, text, { mode: 0o600 });
+  return file;
+}
+
+/** The folder of the certificates of `start`. */
+export function certificatesFolder(dataDir: string): string {
+  return join(dataDir, 'pki');
 }
 
 /**

@@ -4,10 +4,9 @@ import type { LocalCertificates } from '../../control/index.ts';
 import { wrapParagraphs } from '../help-text.ts';
 import { resetCommandFor } from './data-folder.ts';
 import { EXAMPLES } from './examples-folder.ts';
-import type { LocalCluster } from './local-cluster.ts';
 import { pathFromHere } from './path-from-here.ts';
 import { terminalWidth } from '../table.ts';
-import { headed, type StartedServer } from './start-server.ts';
+import { headed } from './start-server.ts';
 
 /** A change that passes validation and fails at load: the module does not exist. */
 const BROKEN = '{"spec":{"module":"file:///not/there/yet.wasm"}}';
@@ -25,8 +24,16 @@ const GOVERNANCE_LINES = [
   '  kubectl wait policy/kafka-cluster -n policies --for=jsonpath={.status.compliant}=Compliant && kubectl get kafka -A',
 ];
 
-interface GreetingOptions
-  extends Pick<LocalCluster, 'url' | 'kubeconfig' | 'isNew'>, Pick<StartedServer, 'admission' | 'operations'> {
+interface GreetingOptions {
+  /** Of the API server. */
+  readonly url: string;
+  readonly kubeconfig: string;
+  /** Whether the cluster was empty. */
+  readonly isNew: boolean;
+  /** Base URLs. */
+  readonly admission: string;
+  readonly operations: string;
+  readonly controllerOperations: string;
   readonly dataDir: string;
   readonly certificates: LocalCertificates;
   /** Whether `--examples` is set; they are applied to a new cluster only. */
@@ -38,11 +45,12 @@ interface GreetingOptions
 }
 
 export function greeting(options: GreetingOptions): string {
-  const { url, admission, operations, dataDir, isNew, governanceRoles } = options;
+  const { url, admission, operations, controllerOperations, dataDir, isNew, governanceRoles } = options;
   const rows = [
     ['Cluster', `${url}   for kubectl, see below`],
     ['Reviews', `${admission}/validate/POLICY`],
     ['Status', `${operations}/policies   (also /metrics, /readyz)`],
+    ['Controller', `${controllerOperations}/metrics   (also /readyz)`],
     ['Governance', governanceText(governanceRoles)],
     ['Data', `${pathFromHere(dataDir)}   (\`${resetCommandFor(dataDir)}\` removes it)`],
   ] as const;

@@ -1,30 +1,17 @@
 // The cluster of `portcullis start`: an embedded one in a file, with our kinds, served for kubectl on loopback.
-import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type AdmissionGuard, EmbeddedCluster, Gateway, writeKubeconfig } from '../../apiserver/index.ts';
-import { ApiError } from '../../cluster/index.ts';
-import {
-  ALL_KINDS,
-  customResourceDefinition,
-  type JsonObject,
-  keyOf,
-  knownKind,
-  type KubernetesObject,
-} from '../../resources/index.ts';
-import type { LocalCertificates } from '../../control/index.ts';
+import { type AdmissionGuard, EmbeddedCluster, Gateway } from '../../apiserver/index.ts';
+import { ALL_KINDS, customResourceDefinition, knownKind } from '../../resources/index.ts';
+import { ensureLocalCertificates } from '../../control/index.ts';
 import type { Logger } from '../../log/index.ts';
-import { onFreePort } from './free-port.ts';
-
-/** The field manager of objects that `start` applies. */
-const FIELD_MANAGER = 'portcullis-start';
-/** Length of tokens: twice the 128 bits that cannot be guessed. Bytes. */
-const TOKEN_BYTES = 32;
+import { applyObject } from './apply-object.ts';
+import { ensureTokens, staticTokens, writeKubeconfigs } from './credentials.ts';
+import { certificatesFolder } from './data-folder.ts';
 
 interface LocalClusterOptions {
   readonly dataDir: string;
-  readonly certificates: LocalCertificates;
-  /** The first port to try for kubectl. */
+  /** The port for kubectl. */
   readonly port: number;
   /** Whether NetworkPolicy has a status. */
   readonly networkPolicyStatus: boolean;
@@ -35,24 +22,22 @@ interface LocalClusterOptions {
 
 export interface LocalCluster {
   readonly cluster: EmbeddedCluster;
-  /** The kubeconfig, readable by this user only. */
-  readonly kubeconfig: string;
   readonly url: string;
   /** Whether the cluster was empty. */
   readonly isNew: boolean;
   stop(): Promise<void>;
 }
 
-/** Opens the cluster of a data folder, installs our CRDs, and serves it for kubectl. */
+/** Opens the cluster of a data folder, installs our CRDs, and serves it for kubectl and for the other processes of `start`. */
 export async function startLocalCluster({
   dataDir,
-  certificates,
   port,
   networkPolicyStatus,
   guard,
   log,
 }: LocalClusterOptions): Promise<LocalCluster> {
-  const token = randomBytes(TOKEN_BYTES).toString('base64url');
+  const certificates = await ensureLocalCertificates(certificatesFolder(dataDir));
+  const tokens = ensureTokens(dataDir);
   const read = (file: string): string => readFileSync(file, 'utf8');
   const cluster = await EmbeddedCluster.open({
     file: join(dataDir, 'cluster.sqlite'),
@@ -60,7 +45,7 @@ export async function startLocalCluster({
     webhookIdentity: { cert: read(certificates.controlCertFile), key: read(certificates.controlKeyFile) },
     networkPolicyStatus,
     guard,
-    tokens: [{ token, user: { username: 'admin', groups: ['system:masters', 'system:authenticated'] } }],
+    tokens: staticTokens(tokens),
     onRecovery: ({ file, movedTo, reason }) => {
       const kept = movedTo === undefined ? '' : ` It was moved to ${movedTo}.`;
       process.stderr.write(
@@ -70,21 +55,16 @@ export async function startLocalCluster({
   });
   try {
     const isNew = await installKinds(cluster);
-    const { gateway, url } = await onFreePort(port, async (free) => {
-      const tls = { cert: read(certificates.certFile), key: read(certificates.keyFile) };
-      const candidate = new Gateway({
-        cluster,
-        authenticator: cluster.authenticator,
-        tls,
-        onError: (error, method, path) => log.error({ err: error, method, path }, 'a request to the cluster failed'),
-      });
-      return { gateway: candidate, ...(await candidate.start({ port: free })) };
+    const gateway = new Gateway({
+      cluster,
+      authenticator: cluster.authenticator,
+      tls: { cert: read(certificates.certFile), key: read(certificates.keyFile) },
+      onError: (error, method, path) => log.error({ err: error, method, path }, 'a request to the cluster failed'),
     });
-    const kubeconfig = join(dataDir, 'kubeconfig');
-    await writeKubeconfig(kubeconfig, { server: url, ca: read(certificates.caFile), token });
+    const { url } = await gateway.start({ port });
+    await writeKubeconfigs(dataDir, tokens, { server: url, ca: read(certificates.caFile) });
     return {
       cluster,
-      kubeconfig,
       url,
       isNew,
       stop: async () => {
@@ -108,17 +88,4 @@ async function installKinds(cluster: EmbeddedCluster): Promise<boolean> {
     await applyObject(cluster, definition);
   }
   return isNew;
-}
-
-/**
- * Applies an object, of a kind that the cluster serves.
- * @throws ApiError
- */
-export async function applyObject(cluster: EmbeddedCluster, object: KubernetesObject): Promise<void> {
-  const type = await cluster.admin.discovery.find(object.apiVersion, object.kind);
-  if (type === undefined) {
-    throw ApiError.badRequest(`the cluster has no kind ${object.kind} in ${object.apiVersion}`);
-  }
-  const body = object as JsonObject;
-  await cluster.admin.patch(type, keyOf(object), { type: 'apply', body, force: true }, { fieldManager: FIELD_MANAGER });
 }

@@ -9,7 +9,7 @@ import {
   type PolicyServerOptions,
   type ServedPolicyStatus,
 } from '../../server/index.ts';
-import { onFreePorts } from './free-port.ts';
+import { onFreePorts } from './free-ports.ts';
 import type { StartFlags } from './start-flags.ts';
 import { oneLine, table, terminalWidth } from '../table.ts';
 

@@ -1,53 +1,43 @@
-// `portcullis start`: an embedded cluster, the controller of its policies, and a replica of its policy server.
-import { readFileSync } from 'node:fs';
+// `portcullis start`: an API server, the controller of its policies and a policy server, each in a process of its own.
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pathToFileURL } from 'node:url';
-import type { GovernanceSettings } from '../../governance/index.ts';
-import type { LoadCatalogue, ProjectionOptions } from '../../network-policy/index.ts';
-import {
-  DEFAULT_ROLLOUT_SETTINGS,
-  maxModuleMebibytes,
-  type RolloutSettings,
-  tenantCapabilities,
-} from '../../lifecycle/index.ts';
-import {
-  type AdmissionPolicyObject,
-  CONTROLLER_FIELD_MANAGER,
-  POLICY_KINDS,
-  POLICY_SERVERS,
-  type PolicyServerObject,
-} from '../../resources/index.ts';
-import { controlledCluster } from '../../runtime/index.ts';
-import type { ControlTls, LocalCertificates } from '../../control/index.ts';
-import type { Logger } from '../../log/index.ts';
-import type { ClusterPoliciesOptions } from '../../server/index.ts';
-import { readObjects } from '../cluster/apply-files.ts';
-import { type AssembledController, assembleController } from '../../controller/index.ts';
-import { readVerification } from '../module/read-verification.ts';
+import { type Cluster, KubernetesCluster, listAll, loadKubeconfig, unlessGone } from '../../cluster/index.ts';
+import type { LocalCertificates } from '../../control/index.ts';
+import { maxModuleMebibytes, tenantCapabilities } from '../../lifecycle/index.ts';
+import { sourcesText } from '../../modules/index.ts';
+import { type AdmissionPolicyObject, POLICY_KINDS, POLICY_SERVERS, type PolicyServer } from '../../resources/index.ts';
+import type { PolicyStatus } from '../../server/index.ts';
 import { governanceSettings } from '../controller/governance-flags.ts';
-import { catalogueLoader } from '../controller/network-policy-flags.ts';
-import { failingPolicies } from '../controller/failing-policies-flags.ts';
-import { writeAddress } from './data-folder.ts';
-import { EXAMPLES, GOVERNANCE_EXAMPLE, NETWORK_POLICY_EXAMPLE, POLICY_EXAMPLE_FILES } from './examples-folder.ts';
-import { applyObject, type LocalCluster, startLocalCluster } from './local-cluster.ts';
+import { CliError } from '../errors.ts';
+import { readVerification } from '../module/read-verification.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 import { stopSignal } from '../signals.ts';
-import { CONTROLLER_USER, GOVERNANCE_USER, grantAccess, grantGovernance, REPLICA_USER } from './access.ts';
-import { installationGuard } from './installation-guard.ts';
+import type { Facts } from '../supervised.ts';
+import { credentialFiles, forgetTokens, writeAddress, writeSources } from './data-folder.ts';
+import { EXAMPLES } from './examples-folder.ts';
+import { freePorts } from './free-ports.ts';
 import { greeting } from './greeting.ts';
-import { policyTable, type StartedServer, startLog, startServer } from './start-server.ts';
+import {
+  apiserverRole,
+  controllerRole,
+  type Granted,
+  POLICY_SERVER,
+  policyServerRole,
+  type RoleOptions,
+  type StartPorts,
+} from './roles.ts';
+import { policyTable, startLog } from './start-server.ts';
 import type { StartFlags } from './start-flags.ts';
 import { startSources } from './start-sources.ts';
+import { Supervisor } from './supervisor.ts';
 
-/** The only PolicyServer and its only replica: no other process opens the file of the cluster. */
-const POLICY_SERVER = 'default';
-const REPLICA = 'local';
-/** The host of connections within this process. */
-const HOST = '127.0.0.1';
+/** A file of earlier versions, which is removed. */
+const FORMER_POLICIES_FILE = 'policies.yml';
 /** How long the first table waits for the next policy to load or fail. Milliseconds. */
 const FIRST_TABLE_MS = 10_000;
 /** Interval of that check. Milliseconds. */
-const POLL_MS = 10;
+const POLL_MS = 50;
 
 /** Runs until a signal stops it. */
 export async function startWithCluster(
@@ -56,228 +46,110 @@ export async function startWithCluster(
   certificates: LocalCertificates,
 ): Promise<void> {
   const stopped = stopSignal();
-  const sources = await startSources(flags);
-  const { verification, trustRoot } = await readVerification(flags);
-  // Stops what already runs when the rest fails to start.
-  await using running = new AsyncDisposableStack();
-  const log = startLog();
-  const subresource = flags.networkPolicyStatusSubresource === true;
-  const local = await startLocalCluster({
-    dataDir,
-    certificates,
-    port: flags.clusterPort,
-    networkPolicyStatus: subresource,
-    guard: installationGuard(),
-    log,
-  });
-  running.defer(() => local.stop());
-  const governance = governanceSettings(flags, PRODUCT_NAMESPACE);
-  const networkPolicyProjection = { annotation: flags.networkPolicyAnnotation, subresource };
-  await grantAccess(local.cluster, networkPolicyProjection);
-  const governanceRoles = governance === undefined ? undefined : flags.governanceRole;
-  await grantGovernance(local.cluster, governanceRoles ?? []);
-  const parts = {
-    local,
-    certificates,
-    log,
-    modulesUrl: modulesUrl(flags),
-    tenantHosts: sources.tenantHosts,
-    tenantModules: sources.tenantModules,
-    tenantCapabilities: capabilitiesOf(local),
-    failing: failingPolicies(flags),
-    governance,
-    networkPolicyStatus: flags.networkPolicyStatus,
-    networkPolicyProjection,
-    networkPolicyCatalogue: catalogueLoader(flags, {
-      sources: () => Promise.resolve(sources),
-      verification: () => Promise.resolve(verification),
-      log,
-    }),
-  };
-  const started = await startServer(flags, certificates, {
-    replica: replicaOptions(parts),
-    dataDir,
-    cluster: { kind: 'kubeconfig', file: local.kubeconfig, env: process.env },
-    sources,
-    ...maxModuleSizeOf(local),
-    ...(verification === undefined ? {} : { verification }),
-    ...(trustRoot === undefined ? {} : { trustRoot }),
-    log,
-  });
-  running.defer(() => started.server.stop());
-  const controller = localController(parts, started);
-  const stop = new AbortController();
-  const ended = controller.runtime.run(stop.signal);
-  running.defer(async () => {
-    stop.abort();
-    await ended;
-  });
-  await Promise.race([controller.working, ended]);
-  await furnish(local, flags.examples === true, governance !== undefined);
-  await settled(local);
-  writeAddress(dataDir, started.admission);
-  const { policies } = started.server.policies();
-  process.stdout.write(
-    `\n${policyTable(policies)}\n\n${greeting({ ...local, ...started, dataDir, certificates, withExamples: flags.examples === true, policies: policies.length, governanceRoles })}`,
-  );
-  await Promise.race([stopped, ended]);
+  const options = await roleOptions(flags, dataDir, certificates);
+  await using supervisor = new Supervisor(startLog());
+  await Promise.race([stopped, startRoles(supervisor, options)]);
+  await stopped;
   process.stdout.write('\nStopping…\n');
 }
 
-interface Parts {
-  readonly local: LocalCluster;
-  readonly certificates: LocalCertificates;
-  readonly log: Logger;
-  /** The base of `file://./…` references. */
-  readonly modulesUrl: URL;
-  /** Hosts that policies of namespaces may have modules from, whatever their addresses. */
-  readonly tenantHosts: readonly string[];
-  readonly tenantModules: readonly string[] | undefined;
-  /** The host capabilities of policies of namespaces until the process ends. */
-  readonly tenantCapabilities: readonly string[];
-  readonly failing: Pick<RolloutSettings, 'degraded' | 'unserved'>;
-  /** Undefined: off. */
-  readonly governance: GovernanceSettings | undefined;
-  readonly networkPolicyStatus: boolean;
-  readonly networkPolicyProjection: ProjectionOptions;
-  readonly networkPolicyCatalogue: LoadCatalogue | undefined;
-}
-
-/** What the PolicyServer grants when the process starts. */
-function capabilitiesOf(local: LocalCluster): readonly string[] {
-  const server = policyServerOf(local);
-  return server === undefined ? [] : tenantCapabilities(server);
-}
-
-/** The largest module that the PolicyServer allows when the process starts. */
-function maxModuleSizeOf(local: LocalCluster): { readonly maxModuleBytes?: number } {
-  const server = policyServerOf(local);
-  const mebibytes = server === undefined ? undefined : maxModuleMebibytes(server);
-  return mebibytes === undefined ? {} : { maxModuleBytes: mebibytes * 2 ** 20 };
-}
-
-function policyServerOf({ cluster }: LocalCluster): PolicyServerObject | undefined {
-  // Validated by the schema of the kind.
-  return cluster.state.get(POLICY_SERVERS, undefined, POLICY_SERVER) as PolicyServerObject | undefined;
-}
-
-function modulesUrl({ examples }: StartFlags): URL {
-  return pathToFileURL(examples === true ? EXAMPLES : `${process.cwd()}/`);
-}
-
-function controlTls({ controlCertFile, controlKeyFile, caFile }: LocalCertificates): ControlTls {
-  return { certFile: controlCertFile, keyFile: controlKeyFile, caFile };
-}
-
-function replicaOptions({
-  local,
-  certificates,
-  modulesUrl: folder,
-  tenantCapabilities: granted,
-}: Parts): ClusterPoliciesOptions {
+/** Reads the files of the flags, so that mistakes in them end `start`. @throws CliError, ModuleError */
+async function roleOptions(flags: StartFlags, dataDir: string, certificates: LocalCertificates): Promise<RoleOptions> {
+  const sources = await startSources(flags);
+  await readVerification(flags);
+  governanceSettings(flags, PRODUCT_NAMESPACE);
+  rmSync(join(dataDir, FORMER_POLICIES_FILE), { force: true });
+  forgetTokens(dataDir);
   return {
-    cluster: local.cluster.as(REPLICA_USER, { fieldManager: 'portcullis-policy-server' }),
-    // Policies read with the kubeconfig, as the administrator.
-    policyCluster: local.cluster.admin,
-    namespace: PRODUCT_NAMESPACE,
-    policyServer: POLICY_SERVER,
-    name: REPLICA,
-    control: { host: HOST, port: 0, tls: controlTls(certificates) },
-    modulesUrl: folder,
-    namespacedPoliciesCapabilities: granted,
+    flags,
+    dataDir,
+    certificates,
+    ports: await startPorts(flags),
+    modulesDir: flags.examples === true ? EXAMPLES : process.cwd(),
+    sourcesFile: writeSources(dataDir, sourcesText(sources)),
   };
 }
 
-function localController(
-  {
-    local,
-    certificates,
-    log,
-    modulesUrl: folder,
-    tenantHosts,
-    tenantModules,
-    tenantCapabilities: granted,
-    failing,
-    governance,
-    networkPolicyStatus,
-    networkPolicyProjection,
-    networkPolicyCatalogue,
-  }: Parts,
-  { admission, registry }: StartedServer,
-): AssembledController {
-  const ca = readFileSync(certificates.caFile, 'utf8');
-  return assembleController({
-    controlled: controlledCluster({
-      cluster: local.cluster.as(CONTROLLER_USER, { fieldManager: CONTROLLER_FIELD_MANAGER }),
-      registry,
-      log,
-    }),
-    namespace: PRODUCT_NAMESPACE,
-    settings: { ...DEFAULT_ROLLOUT_SETTINGS, ...failing },
-    tls: controlTls(certificates),
-    copies: 'durable',
-    servers: () => ({ url: admission, ca }),
-    identities: [CONTROLLER_USER.username, REPLICA_USER.username],
-    webhook: {
-      host: HOST,
-      port: 0,
-      tls: {
-        certFile: certificates.certFile,
-        keyFile: certificates.keyFile,
-        clientCaFiles: [certificates.caFile],
-      },
-      ca,
-      controllerUser: CONTROLLER_USER.username,
-      modulesUrl: folder,
-      tenantHosts: () => tenantHosts,
-      tenantModules: () => tenantModules,
-      tenantCapabilities: () => granted,
-    },
-    ...(governance === undefined
-      ? {}
-      : {
-          governance: {
-            settings: governance,
-            governed: local.cluster.as(GOVERNANCE_USER, { fieldManager: CONTROLLER_FIELD_MANAGER }),
-          },
-        }),
-    networkPolicyStatus,
-    networkPolicyProjection,
-    networkPolicyCatalogue,
-  });
+async function startPorts({ clusterPort, port, operationsPort }: StartFlags): Promise<StartPorts> {
+  const next = operationsPort === 0 ? 0 : operationsPort + 1;
+  const [cluster = 0, admission = 0, operations = 0, controllerOperations = 0] = await freePorts([
+    clusterPort,
+    port,
+    operationsPort,
+    next,
+  ]);
+  return { cluster, admission, operations, controllerOperations };
 }
 
-/** Creates the PolicyServer if it is missing, and in a new cluster the examples if the flag is set. */
-async function furnish({ cluster, isNew }: LocalCluster, withExamples: boolean, hasGovernance: boolean): Promise<void> {
-  if (cluster.state.get(POLICY_SERVERS, undefined, POLICY_SERVER) === undefined) {
-    await applyObject(cluster, {
-      apiVersion: 'policies.kubewarden.io/v1',
-      kind: 'PolicyServer',
-      metadata: { name: POLICY_SERVER },
-      // Unused: this process is the replica.
-      spec: { image: 'portcullis', replicas: 1 },
-    });
+/** Starts the processes, and prints the greeting when all policies have loaded or failed. @throws CliError */
+async function startRoles(supervisor: Supervisor, options: RoleOptions): Promise<void> {
+  const { flags, dataDir } = options;
+  const { cluster: url = '', isNew } = await supervisor.start(apiserverRole(options));
+  const kubeconfig = credentialFiles(dataDir).user;
+  using cluster = new KubernetesCluster((await loadKubeconfig({ paths: [kubeconfig], env: {} })).connection);
+  const granted = await grantedBy(cluster, flags);
+  const [server, controller] = await Promise.all([
+    supervisor.start(policyServerRole(options, granted)),
+    supervisor.start(controllerRole(options, granted)),
+  ]);
+  await settled(cluster);
+  const admission = (server['admission'] ?? '').replace('127.0.0.1', 'localhost');
+  writeAddress(dataDir, admission);
+  const policies = await policiesOf(server);
+  process.stdout.write(
+    `\n${policyTable(policies)}\n\n${greeting({
+      url,
+      kubeconfig,
+      isNew: isNew === 'true',
+      admission,
+      operations: server['operations'] ?? '',
+      controllerOperations: controller['operations'] ?? '',
+      dataDir,
+      certificates: options.certificates,
+      withExamples: flags.examples === true,
+      policies: policies.length,
+      governanceRoles: flags.governance ? flags.governanceRole : undefined,
+    })}`,
+  );
+}
+
+/** What the PolicyServer grants when the processes start. @throws CliError */
+async function grantedBy(cluster: Cluster, { verificationPath }: StartFlags): Promise<Granted> {
+  // Validated by the schema of the kind.
+  const server = (await unlessGone(cluster.get(POLICY_SERVERS, { name: POLICY_SERVER }))) as PolicyServer | undefined;
+  if (server === undefined) {
+    return { capabilities: [], maxModuleSize: undefined };
   }
-  if (withExamples && isNew) {
-    const files = [...POLICY_EXAMPLE_FILES, NETWORK_POLICY_EXAMPLE, ...(hasGovernance ? [GOVERNANCE_EXAMPLE] : [])];
-    for (const object of await readObjects(files, false)) {
-      await applyObject(cluster, object);
-    }
+  // Earlier versions stored a PolicyServer with a verification of signatures, which this process would not apply.
+  if (verificationPath === undefined && (server.spec.verificationConfig ?? '') !== '') {
+    throw new CliError(
+      `the PolicyServer ${POLICY_SERVER} has a verificationConfig, which portcullis start does not read: without it, modules would run unverified`,
+      {
+        hint: 'Start with --verification-path FILE, and with --sigstore-trust-config FILE for keyless signatures. Then the field may be removed.',
+      },
+    );
   }
+  return { capabilities: tenantCapabilities(server), maxModuleSize: maxModuleMebibytes(server) };
+}
+
+/** The policies that a policy server knows. */
+async function policiesOf({ operations = '' }: Facts): Promise<readonly PolicyStatus[]> {
+  // An answer of our own.
+  const { policies } = (await (await fetch(`${operations}/policies`)).json()) as {
+    readonly policies: readonly PolicyStatus[];
+  };
+  return policies;
 }
 
 /** Waits until every policy of the policy server has loaded or failed, or none has for {@link FIRST_TABLE_MS}. */
-async function settled({ cluster }: LocalCluster): Promise<void> {
-  const unsettled = (): number =>
-    POLICY_KINDS.flatMap((kind) =>
-      // Validated by the schema of the kind.
-      ([...cluster.state.list(kind)] as AdmissionPolicyObject[]).filter(
-        (policy) => policy.spec.policyServer === POLICY_SERVER && !hasSettled(policy),
-      ),
-    ).length;
+async function settled(cluster: Cluster): Promise<void> {
   let fewest = Infinity;
   let progressAt = performance.now();
-  for (let left = unsettled(); left > 0 && performance.now() - progressAt < FIRST_TABLE_MS; left = unsettled()) {
+  for (
+    let left = await unsettled(cluster);
+    left > 0 && performance.now() - progressAt < FIRST_TABLE_MS;
+    left = await unsettled(cluster)
+  ) {
     if (left < fewest) {
       fewest = left;
       progressAt = performance.now();
@@ -286,6 +158,15 @@ async function settled({ cluster }: LocalCluster): Promise<void> {
   }
 }
 
+/** How many policies of the policy server have neither loaded nor failed. */
+async function unsettled(cluster: Cluster): Promise<number> {
+  const lists = await Promise.all(POLICY_KINDS.map((kind) => listAll(cluster, kind)));
+  // Validated by the schema of the kind.
+  const policies = lists.flatMap(({ items }) => items as readonly AdmissionPolicyObject[]);
+  return policies.filter((policy) => policy.spec.policyServer === POLICY_SERVER && !hasSettled(policy)).length;
+}
+
+/** Reports of earlier versions have no revision. */
 function hasSettled({ metadata, status }: AdmissionPolicyObject): boolean {
   const { phase = 'Pending', desiredRevision = 0, observedGeneration = 0 } = status ?? {};
   const isUnderWay = phase === 'Pending' || phase === 'Updating';

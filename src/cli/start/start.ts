@@ -1,7 +1,7 @@
 // `portcullis start`: a local cluster for kubectl with a controller and a policy server; or, with --policies, only a policy
 // server for a file. All data is in one folder.
 import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
 import { ensureLocalCertificates } from '../../control/index.ts';
 import { addFailingPoliciesFlags } from '../controller/failing-policies-flags.ts';
@@ -14,7 +14,7 @@ import { TRUST_FLAG, TRUST_HELP, VERIFICATION_FLAG, VERIFICATION_HELP } from '..
 import { endThreads } from '../../threads/index.ts';
 import { portNumber } from '../port-flag.ts';
 import { DATA_DIR } from '../data-dir.ts';
-import { openDataFolder } from './data-folder.ts';
+import { certificatesFolder, openDataFolder } from './data-folder.ts';
 import type { StartFlags } from './start-flags.ts';
 
 /** Whoever may write Policies in this cluster has the token of an administrator, unless that administrator grants more. */
@@ -78,7 +78,7 @@ async function start(flags: StartFlags): Promise<void> {
     });
   }
   using _folder = openDataFolder(dataDir);
-  const certificates = await ensureLocalCertificates(join(dataDir, 'pki'));
+  const certificates = await ensureLocalCertificates(certificatesFolder(dataDir));
   // Loaded lazily: a server for a file needs no cluster code.
   await (flags.policies === undefined
     ? (await import('./start-with-cluster.ts')).startWithCluster(flags, dataDir, certificates)

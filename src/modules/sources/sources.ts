@@ -85,6 +85,20 @@ export function parseSources(
   return new SourcesReader(reader, baseDir).read();
 }
 
+/** Sources as the text of a `sources.yml` (JSON), with absolute paths. It may hold passwords of proxies. */
+export function sourcesText(sources: SourcesConfig): string {
+  const { insecureSources, sourceAuthorities, proxies, mirrors, tenantHosts, tenantModules } = sources;
+  const shown = [...mirrors].map(([host, places]) => [host, places.map((place) => place.shown)] as const);
+  return JSON.stringify({
+    insecure_sources: insecureSources,
+    source_authorities: sourceAuthorities,
+    proxies: { http_proxy: proxies.httpProxy, https_proxy: proxies.httpsProxy, no_proxy: proxies.noProxy },
+    mirrors: Object.fromEntries(shown),
+    tenant_hosts: tenantHosts,
+    tenant_modules: tenantModules,
+  });
+}
+
 /**
  * The PEM certificates of a host's authorities; undefined when `sources.yml` has none for it.
  * @throws ModuleError `file-unreadable`

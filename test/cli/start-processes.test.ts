@@ -1,0 +1,211 @@
+// The processes of `portcullis start`: each one alone may end, all end with their supervisor, and each has its own credentials.
+import assert from 'node:assert/strict';
+import { readdirSync, renameSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { ApiError, KubernetesCluster, loadKubeconfig } from '../../src/cluster/index.ts';
+import { eventually } from '../cluster/eventually.ts';
+import type { CommandResult } from './command.ts';
+import { ROLES, StartedPortcullis } from './started.ts';
+
+const PINNED = 'examples/pinned-images/policy.yaml';
+const ANSWER = 60_000;
+
+const pod = (image: string): string =>
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web' },
+    spec: { containers: [{ name: 'web', image }] },
+  });
+
+describe('the processes of portcullis start', () => {
+  let started: StartedPortcullis;
+  let policies = 0;
+  before(async () => {
+    started = await StartedPortcullis.start();
+    succeeded(await started.portcullis(['apply', '-f', PINNED]));
+    await isActive('pinned-images');
+    await judges();
+  });
+  after(() => started[Symbol.asyncDispose]());
+
+  function succeeded({ code, stdout, stderr }: CommandResult): string {
+    assert.equal(code, 0, stderr + stdout);
+    return stdout;
+  }
+
+  const dryRun = (image: string): Promise<CommandResult> =>
+    started.portcullis(['apply', '-f', '-', '--dry-run=server'], pod(image));
+
+  async function isActive(name: string): Promise<void> {
+    succeeded(
+      await started.portcullis(['wait', `cap/${name}`, '--for=jsonpath={.status.phase}=Active', '--timeout=60s']),
+    );
+  }
+
+  /** Requests are rejected and admitted by the policy. */
+  async function judges(): Promise<void> {
+    await eventually(
+      async () => {
+        assert.match((await dryRun('nginx')).stderr, /denied the request: cap\/pinned-images/);
+        succeeded(await dryRun('nginx:1.29'));
+      },
+      { timeoutMs: ANSWER },
+    );
+  }
+
+  /** A policy that is written now becomes Active. */
+  async function rollsOut(): Promise<void> {
+    policies += 1;
+    const name = `policy-${policies}`;
+    const policy = {
+      apiVersion: 'policies.kubewarden.io/v1',
+      kind: 'ClusterAdmissionPolicy',
+      metadata: { name },
+      spec: {
+        module: 'builtin:cel',
+        mutating: false,
+        rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['secrets'], operations: ['CREATE'] }],
+        settings: { validations: [{ expression: 'true' }] },
+      },
+    };
+    await eventually(async () => succeeded(await started.portcullis(['apply', '-f', '-'], JSON.stringify(policy))), {
+      timeoutMs: ANSWER,
+    });
+    await isActive(name);
+  }
+
+  for (const role of ROLES) {
+    it(`go on when the ${role} is killed, which is started again`, async () => {
+      const before = started.processes();
+      const killed = before[role] ?? assert.fail(`no process is the ${role}`);
+      process.kill(killed, 'SIGKILL');
+      await eventually(
+        async () => {
+          const now = started.processes();
+          assert.ok(now[role] !== undefined && now[role] !== killed, started.output);
+        },
+        { timeoutMs: ANSWER },
+      );
+      await judges();
+      await rollsOut();
+      assert.match(started.output, new RegExp(`a process ended, it is started again role=${role} ended=SIGKILL`));
+      assert.deepEqual({ ...started.processes(), [role]: killed }, before);
+    });
+  }
+
+  it('judge requests while there is no controller', async () => {
+    await without('controller', async () => {
+      await judges();
+      assert.match(succeeded(await started.portcullis(['get', 'cap'])), /^pinned-images /m);
+    });
+    await rollsOut();
+  });
+
+  it('reject what nobody can judge while there is no policy server, and say that it cannot start', async () => {
+    await without('policy-server', async () => {
+      const { code, stderr } = await dryRun('nginx:1.29');
+      assert.deepEqual([code, /failed calling webhook/.test(stderr)], [1, true], stderr);
+      await eventually(async () => {
+        const page = succeeded(await started.portcullis(['get', 'cap/pinned-images', '-o', 'json']));
+        const { status } = JSON.parse(page) as { readonly status: { readonly replicas?: { readonly total?: number } } };
+        assert.equal(status.replicas?.total, 0, page);
+      });
+    });
+    await judges();
+    await rollsOut();
+  });
+
+  /** Calls while a process cannot start, because its kubeconfig is missing. */
+  async function without(role: 'controller' | 'policy-server', callback: () => Promise<void>): Promise<void> {
+    const file = join(started.dataDir, 'credentials', `${role}.kubeconfig`);
+    renameSync(file, `${file}.away`);
+    try {
+      process.kill(started.processes()[role] ?? assert.fail(), 'SIGKILL');
+      const refused = new RegExp(`it is started again role=${role} ended="exit code 1" error=.*kubeconfig`);
+      await eventually(async () => assert.match(started.output, refused), { timeoutMs: ANSWER });
+      await callback();
+    } finally {
+      renameSync(`${file}.away`, file);
+    }
+    await eventually(async () => assert.match(started.output, new RegExp(`works again role=${role}`)), {
+      timeoutMs: ANSWER,
+    });
+  }
+
+  it('have credentials that other users of the machine cannot read', () => {
+    const folder = join(started.dataDir, 'credentials');
+    const files = readdirSync(folder);
+    assert.deepEqual(files.toSorted(), ['controller.kubeconfig', 'policy-server.kubeconfig', 'tokens.json']);
+    const modes = [started.kubeconfig, ...files.map((file) => join(folder, file))].map((file) => statSync(file).mode);
+    assert.deepEqual(new Set(modes.map((mode) => (mode & 0o777).toString(8))), new Set(['600']));
+    assert.equal(statSync(folder).mode & 0o777, 0o700);
+    assert.equal(statSync(join(started.dataDir, 'sources.yml')).mode & 0o777, 0o600);
+  });
+
+  for (const [role, account, forbidden] of [
+    [
+      'controller',
+      'portcullis-controller',
+      [
+        ['POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'mine' } }],
+        ['GET', '/api/v1/secrets'],
+        ['DELETE', '/apis/policies.kubewarden.io/v1/clusteradmissionpolicies/pinned-images'],
+      ],
+    ],
+    [
+      'policy-server',
+      'policy-server-default',
+      [
+        ['POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'mine' } }],
+        ['DELETE', '/apis/policies.kubewarden.io/v1/clusteradmissionpolicies/pinned-images'],
+        ['DELETE', '/apis/portcullis.dev/v1/namespaces/portcullis/policyrevisions/kw.cap.pinned-images-1'],
+      ],
+    ],
+  ] as const) {
+    it(`have an account of their own, which may not do what the administrator may: ${role}`, async () => {
+      const file = join(started.dataDir, 'credentials', `${role}.kubeconfig`);
+      const { connection } = await loadKubeconfig({ paths: [file], env: {} });
+      using cluster = new KubernetesCluster(connection);
+      const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
+      const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+      const { status } = (await cluster.request('POST', path, { body: review })).json() as {
+        readonly status: { readonly userInfo: { readonly username: string } };
+      };
+      assert.equal(status.userInfo.username, `system:serviceaccount:portcullis:${account}`);
+      for (const [method, target, body] of forbidden) {
+        await assert.rejects(
+          cluster.request(method, target, body === undefined ? {} : { body }),
+          (error) => error instanceof ApiError && error.code === 403,
+          `${method} ${target}`,
+        );
+      }
+    });
+  }
+
+  it('end with their supervisor, even when it is killed', async () => {
+    const running = Object.values(started.processes());
+    assert.equal(running.length, ROLES.length);
+    await started.end('SIGKILL');
+    await eventually(async () => assert.deepEqual(running.filter(isRunning), []), { timeoutMs: ANSWER });
+  });
+
+  it('end before their supervisor does when it gets a signal', async () => {
+    await started.begin();
+    await judges();
+    const running = Object.values(started.processes());
+    assert.equal(running.length, ROLES.length);
+    assert.equal(await started.end('SIGTERM'), 0);
+    assert.deepEqual(running.filter(isRunning), []);
+  });
+});
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
