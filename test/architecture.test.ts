@@ -188,10 +188,7 @@ describe('the API server in this process', () => {
   const users = [join('cli', 'start'), join('cli', 'governance', 'dryrun')];
 
   it('is loaded by `start` and `dryrun` alone, and not before they need a cluster', () => {
-    assert.ok(
-      loaders.includes(join('cli', 'start', 'start-with-cluster.ts')),
-      'expected start-with-cluster.ts among the loaders',
-    );
+    assert.ok(loaders.includes(join('cli', 'start', 'apiserver.ts')), 'expected apiserver.ts among the loaders');
     const others = loaders.filter((file) => !users.includes(dirname(file)));
     assert.deepEqual(others, []);
     assert.ok(!loaders.includes(join('cli', 'start', 'start.ts')), 'start.ts loads it for a policies file as well');
@@ -333,8 +330,8 @@ describe('files and YAML from outside', () => {
     'cli/package-version.ts': 'a file of the package',
     'cli/install/install-flags.ts': 'a file of the package',
     'cli/start/data-folder.ts': 'files that it wrote itself',
+    'cli/start/credentials.ts': 'tokens that it wrote itself',
     'cli/start/local-cluster.ts': 'certificates that it wrote itself',
-    'cli/start/start-with-cluster.ts': 'certificates that it wrote itself',
     'control/local-certificates.ts': 'certificates that it wrote itself',
     'engine/network-policy/builtin-catalogue.ts': 'files of the package',
     'evaluation/loading/loading-record.ts': 'state of this process',
@@ -382,6 +379,7 @@ describe('other programs', () => {
     );
     assert.deepEqual([...new Set(starters.map(({ file }) => file.replaceAll(sep, '/')))].toSorted(), [
       'cli/netpol/git-command.ts',
+      'cli/start/role-process.ts',
       'cluster/kubernetes/exec-plugin.ts',
       'modules/oci/docker-config.ts',
       'wasm/instrumentation/trial-compilation.ts',

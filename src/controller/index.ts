@@ -1,4 +1,4 @@
-export { assembleController, type AssembledController, type WebhookOptions } from './assemble-controller.ts';
+export { assembleController, type WebhookOptions } from './assemble-controller.ts';
 export {
   certificateFiles,
   controllerService,

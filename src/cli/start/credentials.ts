@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type StaticToken, type UserInfo, writeKubeconfig } from '../../apiserver/index.ts';
 import { CONTROLLER_USER, POLICY_SERVER_USER } from './access.ts';
+import { parseJson } from '../../values/index.ts';
 import { credentialFiles, TOKENS_FILE } from './data-folder.ts';
 
 /** Length of tokens: twice the 128 bits that cannot be guessed. Bytes. */
@@ -19,7 +20,7 @@ export function ensureTokens(dataDir: string): Tokens {
   const file = join(dataDir, TOKENS_FILE);
   if (existsSync(file)) {
     // Written below.
-    return JSON.parse(readFileSync(file, 'utf8')) as Tokens;
+    return parseJson(readFileSync(file, 'utf8')) as Tokens;
   }
   const token = (): string => randomBytes(TOKEN_BYTES).toString('base64url');
   const tokens: Tokens = { user: token(), controller: token(), policyServer: token() };

@@ -6,7 +6,7 @@ import { type Cluster, KubernetesCluster, listAll, loadKubeconfig, unlessGone } 
 import type { LocalCertificates } from '../../control/index.ts';
 import { maxModuleMebibytes, tenantCapabilities } from '../../lifecycle/index.ts';
 import { sourcesText } from '../../modules/index.ts';
-import { type AdmissionPolicyObject, POLICY_KINDS, POLICY_SERVERS, type PolicyServer } from '../../resources/index.ts';
+import { type AdmissionPolicyObject, POLICY_KINDS, POLICY_SERVERS } from '../../resources/index.ts';
 import type { PolicyStatus } from '../../server/index.ts';
 import { governanceSettings } from '../controller/governance-flags.ts';
 import { CliError } from '../errors.ts';
@@ -115,8 +115,7 @@ async function startRoles(supervisor: Supervisor, options: RoleOptions): Promise
 
 /** What the PolicyServer grants when the processes start. @throws CliError */
 async function grantedBy(cluster: Cluster, { verificationPath }: StartFlags): Promise<Granted> {
-  // Validated by the schema of the kind.
-  const server = (await unlessGone(cluster.get(POLICY_SERVERS, { name: POLICY_SERVER }))) as PolicyServer | undefined;
+  const server = await unlessGone(cluster.get(POLICY_SERVERS, { name: POLICY_SERVER }));
   if (server === undefined) {
     return { capabilities: [], maxModuleSize: undefined };
   }
@@ -161,8 +160,7 @@ async function settled(cluster: Cluster): Promise<void> {
 /** How many policies of the policy server have neither loaded nor failed. */
 async function unsettled(cluster: Cluster): Promise<number> {
   const lists = await Promise.all(POLICY_KINDS.map((kind) => listAll(cluster, kind)));
-  // Validated by the schema of the kind.
-  const policies = lists.flatMap(({ items }) => items as readonly AdmissionPolicyObject[]);
+  const policies = lists.flatMap(({ items }) => items);
   return policies.filter((policy) => policy.spec.policyServer === POLICY_SERVER && !hasSettled(policy)).length;
 }
 
