@@ -17,7 +17,6 @@ import {
 } from '../../network-policy/index.ts';
 import type { AccessRule, KubernetesObject } from '../../resources/index.ts';
 import { REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../../control/index.ts';
-import { unlessGone } from '../../cluster/index.ts';
 import {
   CLUSTER_BINDINGS,
   GOVERNANCE_BINDINGS,
@@ -26,7 +25,7 @@ import {
   userRoles,
   withoutComments,
 } from '../../installation/index.ts';
-import { applyObject } from './apply-object.ts';
+import { applyObject, removeObject } from './apply-object.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 import { POLICY_SERVER } from './roles.ts';
 
@@ -56,14 +55,20 @@ export async function grantAccess(
   }
 }
 
-/** Binds exactly these ClusterRoles to the governance account. */
-export async function grantGovernance(cluster: EmbeddedCluster, roles: readonly string[]): Promise<void> {
-  const wanted = governanceBindings(PRODUCT_NAMESPACE, roles);
+/**
+ * Grants what governance needs, and binds exactly these ClusterRoles to its account.
+ * @param roles undefined: governance is off, and what an earlier run granted is removed
+ */
+export async function grantGovernance(cluster: EmbeddedCluster, roles: readonly string[] | undefined): Promise<void> {
+  const wanted = governanceBindings(PRODUCT_NAMESPACE, roles ?? []);
   const { items } = await cluster.admin.list(CLUSTER_BINDINGS, { labelSelector: GOVERNANCE_BINDINGS });
-  for (const { metadata } of items.filter(
-    (one) => !wanted.some(({ metadata: { name } }) => name === one.metadata.name),
-  )) {
-    await unlessGone(cluster.admin.delete(CLUSTER_BINDINGS, { name: metadata.name ?? '' }));
+  const names = new Set(wanted.map(({ metadata }) => metadata.name));
+  for (const object of items.filter(({ metadata }) => !names.has(metadata.name))) {
+    await removeObject(cluster, object);
+  }
+  const access = governanceAccess({ namespace: PRODUCT_NAMESPACE }).map(withoutComments);
+  for (const object of access) {
+    await (roles === undefined ? removeObject(cluster, object) : applyObject(cluster, object));
   }
   for (const object of wanted) {
     await applyObject(cluster, object);
@@ -85,7 +90,6 @@ function accessObjects(projectionRules: readonly AccessRule[]): readonly Kuberne
     ...grant(CONTROLLER, 'Role', CONTROLLER_NAMESPACE_RULES),
     ...grant(POLICY_SERVER_ACCOUNT, 'Role', REPLICA_RULES),
     ...grant(POLICY_SERVER_ACCOUNT, 'ClusterRole', [...REPLICA_CLUSTER_RULES, ...POLICY_READER_RULES]),
-    ...governanceAccess({ namespace: PRODUCT_NAMESPACE }).map(withoutComments),
     ...userRoles(false),
   ];
 }

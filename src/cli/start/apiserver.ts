@@ -55,7 +55,7 @@ async function apiserver(flags: ApiserverFlags): Promise<void> {
   });
   running.defer(() => local.stop());
   await grantAccess(local.cluster, { annotation: flags.networkPolicyAnnotation, subresource });
-  await grantGovernance(local.cluster, flags.governance ? flags.governanceRole : []);
+  await grantGovernance(local.cluster, flags.governance ? flags.governanceRole : undefined);
   await furnish(local, flags);
   report({ ready: { cluster: local.url, isNew: String(local.isNew) } });
   await stopped;
