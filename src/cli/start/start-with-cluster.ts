@@ -1,15 +1,12 @@
 // `portcullis start`: an API server, the controller of its policies and a policy server, each in a process of its own.
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cluster, KubernetesCluster, listAll, loadKubeconfig, unlessGone } from '../../cluster/index.ts';
 import type { LocalCertificates } from '../../control/index.ts';
 import { maxModuleMebibytes, tenantCapabilities } from '../../lifecycle/index.ts';
 import { sourcesText } from '../../modules/index.ts';
 import { type AdmissionPolicyObject, POLICY_KINDS, POLICY_SERVERS } from '../../resources/index.ts';
-import type { PolicyStatus } from '../../server/index.ts';
+import type { ServedPolicyStatus } from '../../server/index.ts';
 import { governanceSettings } from '../controller/governance-flags.ts';
-import { CliError } from '../errors.ts';
 import { readVerification } from '../module/read-verification.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 import { stopSignal } from '../signals.ts';
@@ -32,12 +29,10 @@ import type { StartFlags } from './start-flags.ts';
 import { startSources } from './start-sources.ts';
 import { Supervisor } from './supervisor.ts';
 
-/** A file of earlier versions, which is removed. */
-const FORMER_POLICIES_FILE = 'policies.yml';
-/** How long the first table waits for the next policy to load or fail. Milliseconds. */
+/** How long the first table waits for the next change of a policy. Milliseconds. */
 const FIRST_TABLE_MS = 10_000;
 /** Interval of that check. Milliseconds. */
-const POLL_MS = 50;
+const POLL_MS = 100;
 
 /** Runs until a signal stops it. */
 export async function startWithCluster(
@@ -58,7 +53,6 @@ async function roleOptions(flags: StartFlags, dataDir: string, certificates: Loc
   const sources = await startSources(flags);
   await readVerification(flags);
   governanceSettings(flags, PRODUCT_NAMESPACE);
-  rmSync(join(dataDir, FORMER_POLICIES_FILE), { force: true });
   forgetTokens(dataDir);
   return {
     flags,
@@ -87,7 +81,7 @@ async function startRoles(supervisor: Supervisor, options: RoleOptions): Promise
   const { cluster: url = '', isNew } = await supervisor.start(apiserverRole(options));
   const kubeconfig = credentialFiles(dataDir).user;
   using cluster = new KubernetesCluster((await loadKubeconfig({ paths: [kubeconfig], env: {} })).connection);
-  const granted = await grantedBy(cluster, flags);
+  const granted = await grantedBy(cluster);
   const [server, controller] = await Promise.all([
     supervisor.start(policyServerRole(options, granted)),
     supervisor.start(controllerRole(options, granted)),
@@ -113,58 +107,47 @@ async function startRoles(supervisor: Supervisor, options: RoleOptions): Promise
   );
 }
 
-/** What the PolicyServer grants when the processes start. @throws CliError */
-async function grantedBy(cluster: Cluster, { verificationPath }: StartFlags): Promise<Granted> {
+/** What the PolicyServer grants when the processes start. */
+async function grantedBy(cluster: Cluster): Promise<Granted> {
   const server = await unlessGone(cluster.get(POLICY_SERVERS, { name: POLICY_SERVER }));
   if (server === undefined) {
     return { capabilities: [], maxModuleSize: undefined };
-  }
-  // Earlier versions stored a PolicyServer with a verification of signatures, which this process would not apply.
-  if (verificationPath === undefined && (server.spec.verificationConfig ?? '') !== '') {
-    throw new CliError(
-      `the PolicyServer ${POLICY_SERVER} has a verificationConfig, which portcullis start does not read: without it, modules would run unverified`,
-      {
-        hint: 'Start with --verification-path FILE, and with --sigstore-trust-config FILE for keyless signatures. Then the field may be removed.',
-      },
-    );
   }
   return { capabilities: tenantCapabilities(server), maxModuleSize: maxModuleMebibytes(server) };
 }
 
 /** The policies that a policy server knows. */
-async function policiesOf({ operations = '' }: Facts): Promise<readonly PolicyStatus[]> {
+async function policiesOf({ operations = '' }: Facts): Promise<readonly ServedPolicyStatus[]> {
   // An answer of our own.
   const { policies } = (await (await fetch(`${operations}/policies`)).json()) as {
-    readonly policies: readonly PolicyStatus[];
+    readonly policies: readonly ServedPolicyStatus[];
   };
   return policies;
 }
 
-/** Waits until every policy of the policy server has loaded or failed, or none has for {@link FIRST_TABLE_MS}. */
+/** Waits until every policy of the policy server has loaded or failed, or none has changed for {@link FIRST_TABLE_MS}. */
 async function settled(cluster: Cluster): Promise<void> {
-  let fewest = Infinity;
-  let progressAt = performance.now();
-  for (
-    let left = await unsettled(cluster);
-    left > 0 && performance.now() - progressAt < FIRST_TABLE_MS;
-    left = await unsettled(cluster)
-  ) {
-    if (left < fewest) {
-      fewest = left;
-      progressAt = performance.now();
+  let seen: string | undefined;
+  let changedAt = performance.now();
+  for (;;) {
+    const policies = await policiesToServe(cluster);
+    const versions = policies.map(({ metadata }) => metadata.resourceVersion).join();
+    if (versions !== seen) {
+      seen = versions;
+      changedAt = performance.now();
+    }
+    if (policies.every(hasSettled) || performance.now() - changedAt > FIRST_TABLE_MS) {
+      return;
     }
     await sleep(POLL_MS);
   }
 }
 
-/** How many policies of the policy server have neither loaded nor failed. */
-async function unsettled(cluster: Cluster): Promise<number> {
+async function policiesToServe(cluster: Cluster): Promise<readonly AdmissionPolicyObject[]> {
   const lists = await Promise.all(POLICY_KINDS.map((kind) => listAll(cluster, kind)));
-  const policies = lists.flatMap(({ items }) => items);
-  return policies.filter((policy) => policy.spec.policyServer === POLICY_SERVER && !hasSettled(policy)).length;
+  return lists.flatMap(({ items }) => items).filter(({ spec }) => spec.policyServer === POLICY_SERVER);
 }
 
-/** Reports of earlier versions have no revision. */
 function hasSettled({ metadata, status }: AdmissionPolicyObject): boolean {
   const { phase = 'Pending', desiredRevision = 0, observedGeneration = 0 } = status ?? {};
   const isUnderWay = phase === 'Pending' || phase === 'Updating';
