@@ -1,7 +1,8 @@
 // A process under the supervisor of `start`: what it says over the channel between both, and how it ends with it.
+import { startThread } from '../threads/index.ts';
 
-/** How long a process may take to stop after its supervisor is gone. Milliseconds. */
-const ORPHAN_MS = 5_000;
+/** The heap of the thread that watches the supervisor, which holds two timers. MiB. */
+const THREAD_HEAP_MB = 16;
 
 /** What a process says when it works, such as what it listens on. */
 export type Facts = Readonly<Record<string, string>>;
@@ -32,17 +33,16 @@ export function report(report: Report): void {
   process.send?.(report, undefined, undefined, () => undefined);
 }
 
-/** Calls back when the supervisor is gone, however it ended; then ends the process if that takes too long. */
+/** Calls back when the supervisor is gone, however it ended. If the process takes long to stop then, a thread ends it. */
 export function whenOrphaned(callback: () => void): void {
-  const orphaned = (): void => {
-    setTimeout(() => process.kill(process.pid, 'SIGKILL'), ORPHAN_MS).unref();
-    callback();
-  };
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  const thread = new URL(`./orphan-thread.${extension}`, import.meta.url);
+  startThread(thread, { name: 'orphan', workerData: process.ppid, heapMb: THREAD_HEAP_MB }).unref();
   if (!process.connected) {
-    orphaned();
+    callback();
     return;
   }
-  process.once('disconnect', orphaned);
+  process.once('disconnect', callback);
   // A listener keeps the process alive.
   process.channel?.unref();
 }

@@ -238,7 +238,7 @@ describe('controller and replica in processes of their own', () => {
     assert.equal(await serving.ended(), 0);
   });
 
-  it('end soon after SIGTERM where a policy keeps their threads in native code', { timeout: 120_000 }, async () => {
+  it('end soon after SIGTERM where a policy keeps their threads in native code', { timeout: 600_000 }, async () => {
     const stuck = ['--import', join(ROOT, 'test/fixtures/stuck-threads.mjs')];
     await using serving = replica(stuck);
     const { admission } = await serving.says('policy server ready');

@@ -10,6 +10,9 @@ import { ROLES, StartedPortcullis } from './started.ts';
 
 const PINNED = 'examples/pinned-images/policy.yaml';
 const ANSWER = 60_000;
+/** A main thread that gets this signal does nothing else any more. */
+const HANG = 'SIGUSR2';
+const HANGS = `data:text/javascript,process.on('${HANG}', () => { for (;;) {} })`;
 
 const pod = (image: string): string =>
   JSON.stringify({
@@ -23,7 +26,7 @@ describe('the processes of portcullis start', () => {
   let started: StartedPortcullis;
   let policies = 0;
   before(async () => {
-    started = await StartedPortcullis.start();
+    started = await StartedPortcullis.startWithNode(['--import', HANGS]);
     succeeded(await started.portcullis(['apply', '-f', PINNED]));
     await isActive('pinned-images');
     await judges();
