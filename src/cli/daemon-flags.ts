@@ -29,13 +29,13 @@ export interface LogFlags {
 }
 
 /** What policies may load and use. */
-export interface PolicyFlags {
+export interface ClusterPolicyFlags {
   readonly modulesDir?: string;
   readonly namespacedPoliciesCapabilities?: readonly string[];
 }
 
 /** @param when begins the help of these flags: which processes have policies of a cluster */
-export function addPolicyFlags(command: Command, when: string): Command {
+export function addClusterPolicyFlags(command: Command, when: string): Command {
   return command
     .option('--modules-dir <folder>', `${when}: folder for file://./ references (default: they are refused)`)
     .option(

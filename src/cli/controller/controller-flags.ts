@@ -15,11 +15,11 @@ import {
   addControlFlags,
   addLogFlags,
   addMemberFlags,
-  addPolicyFlags,
+  addClusterPolicyFlags,
   type ControlFlags,
   type LogFlags,
   type MemberFlags,
-  type PolicyFlags,
+  type ClusterPolicyFlags,
   productNamespaceOption,
 } from '../daemon-flags.ts';
 import { usageError } from '../errors.ts';
@@ -52,7 +52,7 @@ export interface ControllerFlags
     MemberFlags,
     ControlFlags,
     LogFlags,
-    PolicyFlags,
+    ClusterPolicyFlags,
     ManagedFlags,
     CopiesFlags,
     FailingPoliciesFlags,
@@ -100,7 +100,7 @@ export function controllerCommandWithFlags(): Command {
         .argParser(policyServerUrl),
     )
     .option('--policy-server-ca-file <file>', 'PEM CA of the certificates of those policy servers');
-  addPolicyFlags(
+  addClusterPolicyFlags(
     command,
     'of policy servers that it does not manage, so that policies are refused when they are written',
   );

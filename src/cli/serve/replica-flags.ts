@@ -3,13 +3,13 @@ import { type Command, Option } from 'commander';
 import type { ClusterPoliciesOptions } from '../../server/index.ts';
 import {
   addControlFlags,
-  addPolicyFlags,
+  addClusterPolicyFlags,
   connectionOf,
   type ControlFlags,
   controlTlsOf,
   folderUrl,
   type MemberFlags,
-  type PolicyFlags,
+  type ClusterPolicyFlags,
   productNamespaceOption,
 } from '../daemon-flags.ts';
 import { portNumber } from '../port-flag.ts';
@@ -18,7 +18,7 @@ import { owningPod, processName, requireReachable } from '../process-identity.ts
 /** The default port of the control endpoint. */
 const CONTROL_PORT = 8444;
 
-export interface ReplicaFlags extends MemberFlags, ControlFlags, PolicyFlags {
+export interface ReplicaFlags extends MemberFlags, ControlFlags, ClusterPolicyFlags {
   readonly policyServer?: string;
   readonly namespace: string;
   readonly replicaName?: string;
@@ -48,7 +48,7 @@ export function addReplicaFlags(command: Command): Command {
     )
     .option('--control-port <port>', 'port for them, mutual TLS', portNumber, CONTROL_PORT)
     .addOption(new Option('--control-advertise <host>', 'host of the control endpoint for others').env('POD_IP'));
-  return addPolicyFlags(addControlFlags(command), 'with --policy-server');
+  return addClusterPolicyFlags(addControlFlags(command), 'with --policy-server');
 }
 
 /** The options of the replica; undefined without `--policy-server`. @throws CliError, ClusterError */
