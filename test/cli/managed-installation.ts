@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EmbeddedCluster, Gateway, writeKubeconfig } from '../../src/apiserver/index.ts';
 import { CONTROLLER_USER } from '../../src/cli/start/access.ts';
-import { applyObject } from '../../src/cli/start/local-cluster.ts';
+import { applyObject } from '../../src/cli/start/apply-object.ts';
 import { unlessGone } from '../../src/cluster/index.ts';
 import { ensureLocalCertificates } from '../../src/control/index.ts';
 import { installObjects } from '../../src/installation/install-objects.ts';
