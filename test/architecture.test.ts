@@ -441,6 +441,17 @@ describe('docs/architecture.md', () => {
     assert.deepEqual(wrong, []);
   });
 
+  it('names the shapes of a policy where they are declared', () => {
+    const rows = [...page.matchAll(/^\| `(\w+)` \| `(src\/\S+\.ts)` \|/gm)];
+    assert.ok(rows.length > 10, `expected the table of shapes, got ${rows.length} rows`);
+    for (const [, shape = '', file = ''] of rows) {
+      assert.match(
+        readFileSync(join(source, '..', file), 'utf8'),
+        new RegExp(`^export (?:interface|type) ${shape}\\b`, 'm'),
+      );
+    }
+  });
+
   it('names every folder of src', () => {
     const folders = readdirSync(source).filter((name) => !page.includes(`| \`src/${name}\` |`));
     assert.deepEqual(folders, []);

@@ -24,7 +24,7 @@ export class ControlModules {
 
   /**
    * Sends the module.
-   * @throws RequestRefused 404, 503
+   * @throws RequestRefusal 404, 503
    */
   async send(digest: string, response: ServerResponse): Promise<void> {
     const shared = this.#acquire(digest);

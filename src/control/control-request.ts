@@ -21,7 +21,7 @@ export type ControlTarget =
 
 /**
  * The route of a method and path.
- * @throws RequestRefused 400, 404, 405
+ * @throws RequestRefusal 400, 404, 405
  */
 export function parseControlTarget(method: string | undefined, url: string | undefined): ControlTarget {
   const [path = ''] = (url ?? '').split('?', 1);
@@ -53,7 +53,7 @@ const METHODS: ReadonlyMap<string, string> = new Map([
 /**
  * Parses the body of POST /prevalidate: a known kind, a name, and a spec with modules. Pre-validation checks the rest
  * of the spec.
- * @throws RequestRefused 400 for invalid JSON, 422 for JSON of another shape
+ * @throws RequestRefusal 400 for invalid JSON, 422 for JSON of another shape
  */
 export function parsePrevalidation(body: Uint8Array): PrevalidationRequest {
   const value = decodeJson(body);

@@ -13,10 +13,10 @@ export type {
   DeclaredPolicy,
   LoadOutcome,
   LoadRequest,
-  PolicyEntry,
+  UnreadPolicy,
   ParameterTrial,
   ProvidedModule,
-  ReadEntry,
+  ReadPolicy,
   RefusedNamespace,
   Stage,
 } from './loading/load-request.ts';

@@ -47,7 +47,7 @@ export class BodyBudget {
 /**
  * Reads the whole body into its own memory: a view of a shared pool would be copied completely with every message to a
  * worker.
- * @throws RequestRefused 413 for a body that is too large, 400 for an incomplete one, 503 when the budget is used up.
+ * @throws RequestRefusal 413 for a body that is too large, 400 for an incomplete one, 503 when the budget is used up.
  */
 export function readBody(
   request: IncomingMessage,

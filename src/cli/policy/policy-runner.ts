@@ -134,7 +134,7 @@ export class PolicyRunner implements AsyncDisposable {
 
   /**
    * Loads a policy in place of the one before. Returns notes for the user.
-   * @throws SettingsRefused; CliError when it cannot be loaded
+   * @throws SettingsRefusal; CliError when it cannot be loaded
    */
   async load(policy: RunnablePolicy): Promise<readonly string[]> {
     const { definition, modules: inputs } = policy;

@@ -7,7 +7,7 @@ import { bucketMember } from './bucket-member.ts';
 import type { BucketMember } from './bucket-member.ts';
 import type { ReviewSubject } from './review-subject.ts';
 
-interface TableEntry {
+interface IndexedPolicy {
   readonly policy: LoadedPolicy;
   readonly match: PolicyMatch | undefined;
   /** Shared buckets that contain the policy. */
@@ -21,7 +21,7 @@ export class PolicyTable {
   readonly options: PolicyOptions;
   /** Compiles the match conditions of all policies. */
   readonly conditions: MatchConditionEvaluator = new MatchConditionEvaluator(conditionsProblem);
-  readonly #entries = new Map<string, TableEntry>();
+  readonly #entries = new Map<string, IndexedPolicy>();
   readonly #buckets = new Map<string, Bucket>();
 
   constructor(options: PolicyOptions) {

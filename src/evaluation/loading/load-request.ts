@@ -14,14 +14,16 @@ export interface DeclaredPolicy {
   readonly settingsHash: string;
 }
 
-/** An entry of a policies file as an object, untrusted. */
-export interface PolicyEntry {
+/** A policy from its source, untrusted: an entry of a policies file, or the spec of a revision. */
+export interface UnreadPolicy {
   readonly id: string;
-  readonly entry: unknown;
+  readonly spec: unknown;
 }
 
-/** The policy of an entry, or the entry's problems. */
-export type ReadEntry = DeclaredPolicy | { readonly id: string; readonly problems: readonly string[] };
+/** A policy that was read, or what is wrong with it. `isTransient`: nothing is, but reading it ended the thread. */
+export type ReadPolicy =
+  | DeclaredPolicy
+  | { readonly id: string; readonly problems: readonly string[]; readonly isTransient?: boolean };
 
 /** A module that is not fetched. */
 export interface ProvidedModule {

@@ -15,8 +15,8 @@ import {
   loadOwner,
   type LoadOutcome,
   type LoadRequest,
-  type PolicyEntry,
-  type ReadEntry,
+  type UnreadPolicy,
+  type ReadPolicy,
   type Stage,
   STAGES,
 } from './load-request.ts';
@@ -116,7 +116,7 @@ export type ToLoader =
 
 /** From the thread. */
 export type FromLoader =
-  | { readonly type: 'read'; readonly seq: number; readonly entries: readonly ReadEntry[] }
+  | { readonly type: 'read'; readonly seq: number; readonly entries: readonly ReadPolicy[] }
   | { readonly type: 'unparsable'; readonly seq: number; readonly message: string }
   | { readonly type: 'loaded'; readonly outcomes: Loaded }
   /** Loads that need more time than a quick thread gives. */
@@ -135,7 +135,7 @@ interface PendingRead {
   readonly message: ToLoader;
   /** Name of the text, for messages. */
   readonly name: string;
-  readonly resolve: (entries: readonly ReadEntry[]) => void;
+  readonly resolve: (entries: readonly ReadPolicy[]) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -175,19 +175,19 @@ export class LoaderLane {
   }
 
   /** @throws EvaluationError 'policies-unreadable', 'thread-ended' */
-  parse(seq: number, text: string, fileName: string): Promise<readonly ReadEntry[]> {
+  parse(seq: number, text: string, fileName: string): Promise<readonly ReadPolicy[]> {
     return this.#read(seq, fileName, { type: 'parse', seq, text, fileName });
   }
 
   /** @throws EvaluationError 'thread-ended'; RangeError for what is nested too deeply to be written as JSON */
-  async read(seq: number, entries: readonly PolicyEntry[]): Promise<readonly ReadEntry[]> {
-    const texts = entries.map(({ id, entry }): EntryText => ({ id, json: JSON.stringify(entry) }));
+  async read(seq: number, entries: readonly UnreadPolicy[]): Promise<readonly ReadPolicy[]> {
+    const texts = entries.map(({ id, spec }): EntryText => ({ id, json: JSON.stringify(spec) }));
     return await this.#read(seq, 'the policies', { type: 'read', seq, entries: texts });
   }
 
-  async #read(seq: number, name: string, message: ToLoader): Promise<readonly ReadEntry[]> {
+  async #read(seq: number, name: string, message: ToLoader): Promise<readonly ReadPolicy[]> {
     this.#send(message);
-    const { promise, resolve, reject } = Promise.withResolvers<readonly ReadEntry[]>();
+    const { promise, resolve, reject } = Promise.withResolvers<readonly ReadPolicy[]>();
     this.#reads.set(seq, { message, name, resolve, reject });
     return await promise;
   }

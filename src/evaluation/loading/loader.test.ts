@@ -391,13 +391,13 @@ describe('the loader', () => {
 
   it('reads objects as it reads the entries of a file, each by itself', async () => {
     await using at = await setUp();
-    const entry = { module: 'builtin:cel', settings: JSON.parse('{"__proto__": {"a": 1}}') as object };
+    const spec = { module: 'builtin:cel', settings: JSON.parse('{"__proto__": {"a": 1}}') as object };
     const read = await at.loader.read([
-      { id: 'a', entry },
-      { id: 'a', entry: { ...entry, policyMode: 'monitor' } },
-      { id: 'b', entry: { ...entry, settings: 'text', colour: 'red' } },
-      { id: 'c', entry: null },
-      { id: '__proto__', entry },
+      { id: 'a', spec },
+      { id: 'a', spec: { ...spec, policyMode: 'monitor' } },
+      { id: 'b', spec: { ...spec, settings: 'text', colour: 'red' } },
+      { id: 'c', spec: null },
+      { id: '__proto__', spec },
     ]);
     assert.deepEqual(
       read.map((one) => ('definition' in one ? [one.definition.id, one.definition.mode] : one.problems)),
@@ -413,7 +413,7 @@ describe('the loader', () => {
       ],
     );
     const [first] = read;
-    const [ofFile] = await at.loader.parse(JSON.stringify({ a: entry }), 'policies.yml');
+    const [ofFile] = await at.loader.parse(JSON.stringify({ a: spec }), 'policies.yml');
     assert.deepEqual(first, ofFile);
   });
 
@@ -422,7 +422,7 @@ describe('the loader', () => {
     const text = `{"list":[${Array(40_000).fill('{"1000":1}').join()}]}`;
     const settings: unknown = JSON.parse(text);
     const before = process.memoryUsage().heapUsed;
-    const [read] = await at.loader.read([{ id: 'a', entry: { module: 'builtin:cel', settings } }]);
+    const [read] = await at.loader.read([{ id: 'a', spec: { module: 'builtin:cel', settings } }]);
     assert.ok(read !== undefined && 'definition' in read && read.definition.kind === 'policy');
     assert.equal(read.definition.settingsJson, text);
     // A copy of these objects takes 480 MB.
@@ -432,8 +432,8 @@ describe('the loader', () => {
   it('refuses what cannot be written as JSON, and reads the next', async () => {
     await using at = await setUp();
     const settings: unknown = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
-    await assert.rejects(at.loader.read([{ id: 'a', entry: { settings } }]), RangeError);
-    assert.equal((await at.loader.read([{ id: 'a', entry: { module: 'builtin:cel' } }])).length, 1);
+    await assert.rejects(at.loader.read([{ id: 'a', spec: { settings } }]), RangeError);
+    assert.equal((await at.loader.read([{ id: 'a', spec: { module: 'builtin:cel' } }])).length, 1);
     at.loader.renew();
     assert.equal((await at.load(accept)).get('accept')?.ok, true);
   });

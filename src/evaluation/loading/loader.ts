@@ -4,7 +4,7 @@ import type { LogEntry } from '../../log/index.ts';
 import { ModulesInUse, type PeerAddresses } from '../../modules/index.ts';
 import { LoaderLane, type LoaderOptions, type LoadJob, type Loaded } from './loader-lane.ts';
 import { Quarantine, type Quarantined } from './quarantine.ts';
-import type { LoadOutcome, LoadRequest, PolicyEntry, ReadEntry, Stage } from './load-request.ts';
+import type { LoadOutcome, LoadRequest, UnreadPolicy, ReadPolicy, Stage } from './load-request.ts';
 
 /** Outcomes that are reported in one turn of the event loop: few enough that reviews are answered in between. */
 export const MAX_OUTCOMES = 250;
@@ -83,7 +83,7 @@ export class Loader {
    * @throws EvaluationError 'policies-unreadable' with position and excerpt when it is not YAML, or not a policies file at
    *   all; 'thread-ended' when the thread ended repeatedly.
    */
-  parse(text: string, fileName: string): Promise<readonly ReadEntry[]> {
+  parse(text: string, fileName: string): Promise<readonly ReadPolicy[]> {
     this.#seq += 1;
     return this.#quick.parse(this.#seq, text, fileName);
   }
@@ -93,7 +93,7 @@ export class Loader {
    * @throws EvaluationError 'thread-ended' when the thread ended repeatedly.
    * @throws RangeError when an entry is nested too deeply to be written as JSON.
    */
-  read(entries: readonly PolicyEntry[]): Promise<readonly ReadEntry[]> {
+  read(entries: readonly UnreadPolicy[]): Promise<readonly ReadPolicy[]> {
     this.#seq += 1;
     return this.#quick.read(this.#seq, entries);
   }

@@ -8,11 +8,11 @@ import {
   settingsHash,
 } from '../../engine/index.ts';
 import { errorText, parseJson } from '../../values/index.ts';
-import type { DeclaredPolicy, ReadEntry } from './load-request.ts';
+import type { DeclaredPolicy, ReadPolicy } from './load-request.ts';
 import type { EntryText } from './loader-lane.ts';
 
 /** Parses the text of a policies file. Throws when it is none at all. */
-export function parseEntries(text: string, fileName: string): ReadEntry[] {
+export function parseEntries(text: string, fileName: string): ReadPolicy[] {
   const { policies, problems } = parsePolicies(text, fileName);
   const faulty = [...Map.groupBy(problems, ({ id }) => id)].map(([id, ofOne]) => ({
     id,
@@ -22,7 +22,7 @@ export function parseEntries(text: string, fileName: string): ReadEntry[] {
 }
 
 /** Reads one entry, with its own limits: objects share nothing with each other, unlike aliases in a file. */
-export function readEntry({ id, json }: EntryText): ReadEntry {
+export function readEntry({ id, json }: EntryText): ReadPolicy {
   try {
     const { definition, faults } = readPolicyDefinition(id, parseJson(json));
     return definition === undefined ? { id, problems: faults.map(problemText) } : declared(definition);

@@ -67,7 +67,7 @@ export class AuthorRights {
    *
    * @param declared rights for the spec, if it changes
    * @param restored revisions that the change restores
-   * @throws RequestRefused 429
+   * @throws RequestRefusal 429
    */
   async refusal(
     review: OwnKindsReview,

@@ -29,7 +29,7 @@ export interface OwnKindsVerdict {
   readonly warnings: readonly string[];
 }
 
-/** @throws RequestRefused 400 if the body is no AdmissionReview */
+/** @throws RequestRefusal 400 if the body is no AdmissionReview */
 export function parseReview(body: Uint8Array): OwnKindsReview {
   let review: unknown;
   try {

@@ -69,7 +69,7 @@ export class PolicyReviews {
   /**
    * @param owner whose reviews wait for each other: a namespace, or an address
    * @param by whether what PolicyServers allow counts. Default: it does
-   * @throws RequestRefused 503 when the process stops
+   * @throws RequestRefusal 503 when the process stops
    */
   async validate(
     review: OwnKindsReview,

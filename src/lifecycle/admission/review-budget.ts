@@ -39,7 +39,7 @@ export class ReviewBudget {
 
   /**
    * Takes units of a caller that is no API server.
-   * @throws RequestRefused 429
+   * @throws RequestRefusal 429
    */
   takeOfAddress({ address, isApiServer }: ReviewCaller, units: number): void {
     const now = this.#now();
@@ -50,7 +50,7 @@ export class ReviewBudget {
 
   /**
    * Counts a review of a caller that is no API server, until the returned function is called.
-   * @throws RequestRefused 429
+   * @throws RequestRefusal 429
    */
   begin({ address, isApiServer }: ReviewCaller): () => void {
     if (isApiServer) {

@@ -1,14 +1,13 @@
 // Policies of a policies file, which is read whenever it changes.
 import { CLUSTER_OWNER, EvaluationError } from '../../evaluation/index.ts';
 import type { ObjectReference } from '../../engine/index.ts';
-import type { CompiledPolicyModule, FindResult, ReadEntry } from '../../evaluation/index.ts';
+import type { CompiledPolicyModule, FindResult, ReadPolicy } from '../../evaluation/index.ts';
 import { FileWatch } from '../../files/index.ts';
 import type { PoliciesAnswer } from '../status/operations-routes.ts';
 import type { ServedPolicyPhase, ServedPolicyStatus } from '../status/served-policy-status.ts';
 import { FileObjects, type ObjectFinder } from './file-objects.ts';
 import { PolicyRegistry } from './policy-registry.ts';
 import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin } from './policy-source.ts';
-import type { ReadPolicy } from './registry-loads.ts';
 import type { WantedChanges, WantedPolicy } from './wanted-policy.ts';
 
 /** Files that are read as one policies file, in the place of one. */
@@ -50,7 +49,8 @@ export class FilePolicies implements PolicySource {
     this.#objects = new FileObjects((change) => host.publishWatched(change));
     this.#registry = new PolicyRegistry(
       {
-        read: async (policies) => policies.map(({ spec }) => readPolicy(spec as ReadEntry)),
+        // The loader has read the whole file.
+        read: async (policies) => policies.map(({ spec }) => spec as ReadPolicy),
         load: (requests, done) => loader.load(requests, done),
         memory: host.accountMemory(() => CLUSTER_OWNER),
         publish: (change, staged) => host.publish(change, staged),
@@ -200,7 +200,7 @@ export class FileEntries {
   }
 
   /** Differences to the previous entries. */
-  changes(entries: readonly ReadEntry[]): WantedChanges {
+  changes(entries: readonly ReadPolicy[]): WantedChanges {
     const identities = new Map<string, string>();
     const changes = new Map<string, WantedPolicy | undefined>();
     for (const entry of entries) {
@@ -219,9 +219,4 @@ export class FileEntries {
     this.#identities = identities;
     return changes;
   }
-}
-
-/** The entry as the loader has read it. */
-export function readPolicy(entry: ReadEntry): ReadPolicy {
-  return 'definition' in entry ? entry : { problem: entry.problems.join('; '), isTransient: false };
 }

@@ -3,10 +3,10 @@ import { describe, it, mock } from 'node:test';
 import { definitionHash, settingsHash, type SinglePolicyDefinition } from '../../engine/index.ts';
 import type { CompiledPolicyModule } from '../../evaluation/index.ts';
 import type { TableChange } from '../../evaluation/index.ts';
-import { FileEntries, readPolicy } from './file-policies.ts';
+import { FileEntries } from './file-policies.ts';
 import { PolicyRegistry, STAND_IN_MS } from './policy-registry.ts';
 import type { PinnedPolicy } from './serving-record.ts';
-import type { DeclaredPolicy, LoadOutcome, LoadRequest, ReadEntry } from '../../evaluation/index.ts';
+import type { DeclaredPolicy, LoadOutcome, LoadRequest, ReadPolicy } from '../../evaluation/index.ts';
 import type { ServedPolicyStatus } from '../status/served-policy-status.ts';
 import type { WantedChanges } from './wanted-policy.ts';
 
@@ -56,7 +56,7 @@ const pinned = (id: string, version: string): PinnedPolicy => ({
   since: '2026-01-01T00:00:00.000Z',
 });
 
-const problem = (id: string, ...problems: string[]): ReadEntry => ({ id, problems });
+const problem = (id: string, ...problems: string[]): ReadPolicy => ({ id, problems });
 
 interface Pending {
   readonly request: LoadRequest;
@@ -77,7 +77,7 @@ function setUp(lastGood: readonly PinnedPolicy[] = []): {
   next: () => Pending;
   status: (id: string) => ServedPolicyStatus;
   /** The file is read with these entries. */
-  declare: (...entries: ReadEntry[]) => Promise<void>;
+  declare: (...entries: ReadPolicy[]) => Promise<void>;
 } {
   const loads: Pending[] = [];
   const batches: number[] = [];
@@ -88,7 +88,7 @@ function setUp(lastGood: readonly PinnedPolicy[] = []): {
   const entries = new FileEntries();
   const registry = new PolicyRegistry(
     {
-      read: async (policies) => policies.map(({ spec }) => readPolicy(spec as ReadEntry)),
+      read: async (policies) => policies.map(({ spec }) => spec as ReadPolicy),
       load: (requests, done) => {
         batches.push(requests.length);
         loads.push(

@@ -9,13 +9,13 @@ import type {
   DeclaredPolicy,
   LoadOutcome,
   LoadRequest,
+  ReadPolicy,
   TableChange,
 } from '../../evaluation/index.ts';
 import type { ServedPolicyStatus } from '../status/served-policy-status.ts';
 import type { RevisionReport } from '../../control/index.ts';
 import { RevisionReports } from '../replica/revision-reports.ts';
 import { PolicyRegistry } from './policy-registry.ts';
-import type { ReadPolicy } from './registry-loads.ts';
 import type { PinnedPolicy } from './serving-record.ts';
 import { LINGER_MS } from './published-policy.ts';
 import type { WantedChanges, WantedPolicy, WantedRevision } from './wanted-policy.ts';
@@ -99,9 +99,7 @@ function setUp({
       read: async (policies) =>
         policies.map(({ id, spec }): ReadPolicy => {
           const { version, ...enforcement } = (spec ?? {}) as { version?: string };
-          return version === undefined
-            ? { problem: 'no spec', isTransient: false }
-            : declared(id, version, enforcement);
+          return version === undefined ? { id, problems: ['no spec'] } : declared(id, version, enforcement);
         }),
       load: (requests, done) =>
         loads.push(

@@ -294,13 +294,13 @@ export function verifiedOf(definition: PolicyDefinition, modules: readonly Pinne
   );
 }
 
-interface ModuleUse {
+interface PinnedReference {
   readonly reference: string;
   readonly pin: PinnedModule | undefined;
 }
 
 /** The modules of a definition, with those of its revision. */
-function usesOf(definition: PolicyDefinition, modules: readonly PinnedModule[]): readonly ModuleUse[] {
+function usesOf(definition: PolicyDefinition, modules: readonly PinnedModule[]): readonly PinnedReference[] {
   return definition.kind === 'policy'
     ? [{ reference: definition.module, pin: modules[0] }]
     : definition.members.map(({ name, module }) => ({

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { PolicyDefinition } from '../../engine/index.ts';
 import { jitteredBackoff } from './backoff.ts';
-import type { DeclaredPolicy, LoadOutcome, LoadRequest, PolicyMemory } from '../../evaluation/index.ts';
+import type { LoadOutcome, LoadRequest, PolicyMemory, ReadPolicy, UnreadPolicy } from '../../evaluation/index.ts';
 import { pinsOf, type RegistryEntry, servingOf, type Slot, slotsOf, verifiedOf } from './registry-entry.ts';
 
 /** A version of a policy to load. */
@@ -10,16 +10,6 @@ export type RevisionLoad = readonly [entry: RegistryEntry, slot: Slot];
 
 /** Result of a load. */
 export type EndedLoad = readonly [entry: RegistryEntry, slot: Slot, outcome: LoadOutcome];
-
-/** A policy to read. */
-export interface UnreadPolicy {
-  readonly id: string;
-  /** The policy from its source, untrusted. */
-  readonly spec: unknown;
-}
-
-/** The declaration of a policy, or why it is invalid. */
-export type ReadPolicy = DeclaredPolicy | { readonly problem: string; readonly isTransient: boolean };
 
 export interface LoadCollaborators {
   /** Reads policies; results are in the order of the policies. Never rejects. */
@@ -204,8 +194,8 @@ function takeOver(slot: Slot, read: ReadPolicy | undefined): LoadOutcome | undef
   const fails = (message: string, transient = false): LoadOutcome => {
     return { ok: false, reason: 'InvalidDefinition', message, transient };
   };
-  if (read === undefined || 'problem' in read) {
-    return fails(read?.problem ?? 'the revision cannot be read', read?.isTransient);
+  if (read === undefined || 'problems' in read) {
+    return fails(read?.problems.join('; ') ?? 'the revision cannot be read', read?.isTransient);
   }
   const modules = slot.wanted?.modules;
   const pins = modules && pinsOf(read.definition, modules);

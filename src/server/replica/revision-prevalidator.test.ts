@@ -24,8 +24,8 @@ function setUp(): {
   const loads: ReturnType<typeof setUp>['loads'] = [];
   const held: number[] = [];
   const readEntries: ConstructorParameters<typeof RevisionReader>[0] = async (entries) =>
-    entries.map(({ id, entry }) => {
-      const { definition, faults = [] } = readPolicyDefinition(id, entry);
+    entries.map(({ id, spec }) => {
+      const { definition, faults = [] } = readPolicyDefinition(id, spec);
       return definition === undefined
         ? { id, problems: faults.map(faultText) }
         : { definition, hash: '', settingsHash: '' };

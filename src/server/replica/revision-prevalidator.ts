@@ -8,11 +8,17 @@ import {
   policyId,
 } from '../../resources/index.ts';
 import type { ModuleUse, PolicyDefinition } from '../../engine/index.ts';
-import type { CompiledPolicyModule, LoadOutcome, LoadRequest, PolicyMemory } from '../../evaluation/index.ts';
+import type {
+  CompiledPolicyModule,
+  LoadOutcome,
+  LoadRequest,
+  PolicyMemory,
+  ReadPolicy,
+  UnreadPolicy,
+} from '../../evaluation/index.ts';
 import { RequestRefusal } from '../../https/index.ts';
 import type { PinnedModule, PrevalidationRequest, PrevalidationResult } from '../../control/index.ts';
 import type { LoadedRevision } from '../policies/registry-entry.ts';
-import type { ReadPolicy, UnreadPolicy } from '../policies/registry-loads.ts';
 import type { ExistingParameters } from './existing-parameters.ts';
 import { ParameterTrials } from './parameter-trials.ts';
 import type { ReadableKinds } from './readable-kinds.ts';
@@ -118,9 +124,9 @@ export class RevisionPrevalidator {
     const requests = new Map<LoadRequest, Pending>();
     for (const [index, one] of pending.entries()) {
       const policy = read[index];
-      if (policy === undefined || 'problem' in policy) {
-        const { problem = 'the policy cannot be read', isTransient = false } = policy ?? {};
-        one.resolve({ ok: false, reason: 'InvalidDefinition', message: problem, isTransient });
+      if (policy === undefined || 'problems' in policy) {
+        const { problems = ['the policy cannot be read'], isTransient = false } = policy ?? {};
+        one.resolve({ ok: false, reason: 'InvalidDefinition', message: problems.join('; '), isTransient });
       } else {
         const { definition } = policy;
         const { id } = definition;

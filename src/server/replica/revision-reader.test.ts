@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { faultText, readPolicyDefinition } from '../../engine/index.ts';
 import { EvaluationError } from '../../evaluation/index.ts';
-import type { PolicyEntry, ReadEntry } from '../../evaluation/index.ts';
+import type { UnreadPolicy, ReadPolicy } from '../../evaluation/index.ts';
 import { MAX_BATCH, RevisionReader, type RevisionReaderOptions } from './revision-reader.ts';
 
 const spec = (rest: object = {}): object => ({
@@ -14,21 +14,21 @@ const spec = (rest: object = {}): object => ({
 });
 
 function setUp(
-  fails: (entries: readonly PolicyEntry[]) => Error | undefined = () => undefined,
+  fails: (entries: readonly UnreadPolicy[]) => Error | undefined = () => undefined,
   options: RevisionReaderOptions = {},
 ): {
   reader: RevisionReader;
-  batches: (readonly PolicyEntry[])[];
+  batches: (readonly UnreadPolicy[])[];
 } {
-  const batches: (readonly PolicyEntry[])[] = [];
-  const read = async (entries: readonly PolicyEntry[]): Promise<readonly ReadEntry[]> => {
+  const batches: (readonly UnreadPolicy[])[] = [];
+  const read = async (entries: readonly UnreadPolicy[]): Promise<readonly ReadPolicy[]> => {
     batches.push(entries);
     const error = fails(entries);
     if (error !== undefined) {
       throw error;
     }
-    return structuredClone(entries).map(({ id, entry }) => {
-      const { definition, faults = [] } = readPolicyDefinition(id, entry);
+    return structuredClone(entries).map(({ id, spec: source }) => {
+      const { definition, faults = [] } = readPolicyDefinition(id, source);
       return definition === undefined
         ? { id, problems: faults.map(faultText) }
         : { definition, hash: 'h', settingsHash: 's' };
@@ -88,15 +88,16 @@ describe('specs', () => {
       { id: 'd', spec: spec() },
     ]);
     assert.deepEqual(
-      read.map((policy) => 'problem' in policy),
+      read.map((policy) => 'problems' in policy),
       [true, true, true, true, false, false],
     );
-    assert.deepEqual(read[0], { problem: 'settings: expected a mapping, got "text"', isTransient: false });
+    assert.deepEqual(read[0], { id: 'a', problems: ['settings: expected a mapping, got "text"'] });
     const problem =
       "the policy's spec cannot be read: expected a mapping with a module, or with policies that have one";
-    for (const result of read.slice(1, 4)) {
-      assert.deepEqual(result, { problem, isTransient: false });
-    }
+    assert.deepEqual(
+      read.slice(1, 4),
+      ['b', 'c', 'list'].map((id) => ({ id, problems: [problem], isTransient: false })),
+    );
   });
 
   it('that are nested too deeply to be sent to a thread fail alone', async () => {
@@ -107,7 +108,7 @@ describe('specs', () => {
       { id: 'b', spec: spec({ settings }) },
     ]);
     assert.deepEqual(
-      read.map((policy) => ('problem' in policy ? policy.problem : 'read')),
+      read.map((policy) => ('problems' in policy ? policy.problems.join('; ') : 'read')),
       ['read', "the policy's spec cannot be read: it is nested too deeply"],
     );
   });
@@ -122,7 +123,7 @@ describe('specs', () => {
       { id: 'c', spec: spec() },
     ]);
     assert.deepEqual(
-      read.map((policy) => ('problem' in policy ? policy.problem : 'read')),
+      read.map((policy) => ('problems' in policy ? policy.problems.join('; ') : 'read')),
       ['read', 'the loader ended', 'read'],
     );
   });
@@ -130,7 +131,7 @@ describe('specs', () => {
   it('are retried when the reading thread ended', async () => {
     const { reader } = setUp(() => new EvaluationError('thread-ended', 'the loader ended'));
     assert.deepEqual(await reader.read([{ id: 'a', spec: spec() }]), [
-      { problem: 'the loader ended', isTransient: true },
+      { id: 'a', problems: ['the loader ended'], isTransient: true },
     ]);
   });
 

@@ -2,11 +2,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { isNamespacedPolicyId } from '../../resources/index.ts';
 import type { AdmissionPolicyObject } from '../../resources/index.ts';
-import type { PolicyEntry, ReadEntry } from '../../evaluation/index.ts';
+import type { UnreadPolicy, ReadPolicy } from '../../evaluation/index.ts';
 import { policyEntry } from '../../engine/definition/index.ts';
 import { errorText } from '../../values/index.ts';
-import { readPolicy } from '../policies/file-policies.ts';
-import type { ReadPolicy, UnreadPolicy } from '../policies/registry-loads.ts';
 
 /**
  * Maximum number of specs sent to the loader in one turn of the event loop: 100 usual ones take half a millisecond, and
@@ -23,12 +21,12 @@ export interface RevisionReaderOptions {
 
 /** Reads specs in another thread than the main one. */
 export class RevisionReader {
-  readonly #read: (entries: readonly PolicyEntry[]) => Promise<readonly ReadEntry[]>;
+  readonly #read: (entries: readonly UnreadPolicy[]) => Promise<readonly ReadPolicy[]>;
   readonly #options: RevisionReaderOptions;
 
   /** @param read reads entries of a policies file; results are in their order */
   constructor(
-    read: (entries: readonly PolicyEntry[]) => Promise<readonly ReadEntry[]>,
+    read: (entries: readonly UnreadPolicy[]) => Promise<readonly ReadPolicy[]>,
     options: RevisionReaderOptions,
   ) {
     this.#read = read;
@@ -37,7 +35,7 @@ export class RevisionReader {
 
   /** Results are in the order of the specs; an invalid spec fails alone. Never rejects. */
   async read(policies: readonly UnreadPolicy[]): Promise<ReadPolicy[]> {
-    const batches: Promise<ReadPolicy[]>[] = [];
+    const batches: Promise<readonly ReadPolicy[]>[] = [];
     for (let start = 0; start < policies.length; start += MAX_BATCH) {
       if (start > 0) {
         await turn();
@@ -47,16 +45,16 @@ export class RevisionReader {
     return (await Promise.all(batches)).flat();
   }
 
-  async #readBatch(policies: readonly UnreadPolicy[]): Promise<ReadPolicy[]> {
+  async #readBatch(policies: readonly UnreadPolicy[]): Promise<readonly ReadPolicy[]> {
     try {
-      const entries = policies.map((policy): PolicyEntry => ({ id: policy.id, entry: this.#entryOf(policy) }));
-      return (await this.#read(entries)).map(readPolicy);
+      const entries = policies.map((policy): UnreadPolicy => ({ id: policy.id, spec: this.#entryOf(policy) }));
+      return await this.#read(entries);
     } catch (error) {
       if (policies.length > 1) {
         // One of them ended the thread: read each alone, so that only that one fails.
         return (await Promise.all(policies.map((policy) => this.#readBatch([policy])))).flat();
       }
-      return [{ problem: problemText(error), isTransient: isThreadEnded(error) }];
+      return policies.map(({ id }) => ({ id, problems: [problemText(error)], isTransient: isThreadEnded(error) }));
     }
   }
 

@@ -125,7 +125,7 @@ interface CaseRequest {
 }
 
 /** The modules of a policy, and how to build its definition from settings. */
-interface PolicyPlan {
+interface SuitePolicy {
   readonly define: (settings: JsonObject | undefined) => PolicyDefinition;
   readonly modules: Readonly<Record<string, ModuleInput>>;
   readonly objects?: readonly JsonObject[];
@@ -288,7 +288,7 @@ class Preparation {
   }
 
   async #variants(
-    plan: PolicyPlan,
+    plan: SuitePolicy,
     prepared: readonly ({ question: Omit<SuiteQuestion, 'index'> } | undefined)[],
   ): Promise<readonly SuiteVariant[]> {
     const variants = new Map<string, SuiteVariant & { questions: SuiteQuestion[] }>();
@@ -320,7 +320,7 @@ class Preparation {
     return 'path' in settings ? await this.#placesOfSettings(settings.path) : this.#placesInSuite(['cases', index]);
   }
 
-  async #plan(subject: TestedPolicy): Promise<PolicyPlan> {
+  async #plan(subject: TestedPolicy): Promise<SuitePolicy> {
     switch (subject.kind) {
       case 'policy':
         return await this.#ownPolicy(subject);
@@ -333,7 +333,7 @@ class Preparation {
     }
   }
 
-  async #ownPolicy(subject: Extract<TestedPolicy, { kind: 'policy' }>): Promise<PolicyPlan> {
+  async #ownPolicy(subject: Extract<TestedPolicy, { kind: 'policy' }>): Promise<SuitePolicy> {
     const { entry, settingsFile, executionMode } = subject;
     const stated = settingsFile === undefined ? {} : { settings: await this.#object(settingsFile) };
     const base = { ...entry, ...stated };
@@ -355,7 +355,7 @@ class Preparation {
     };
   }
 
-  async #entryOfFile(path: string, id: string): Promise<PolicyPlan> {
+  async #entryOfFile(path: string, id: string): Promise<SuitePolicy> {
     const file = this.#path(path);
     const text = await this.#read(file);
     const found = findPolicy(text, path, id);
@@ -369,7 +369,7 @@ class Preparation {
     found: PolicyDefinition,
     baseDir: string,
     files: Readonly<Record<string, FileSource>> = {},
-  ): Promise<Omit<PolicyPlan, 'warningsOf'>> {
+  ): Promise<Omit<SuitePolicy, 'warningsOf'>> {
     const references = modulesOf(found);
     const unused = Object.keys(files).find((reference) => !references.includes(reference));
     if (unused !== undefined) {
@@ -394,7 +394,7 @@ class Preparation {
     };
   }
 
-  async #manifests(subject: ManifestSubject): Promise<PolicyPlan> {
+  async #manifests(subject: ManifestSubject): Promise<SuitePolicy> {
     const { sources, name, mode, modules: files, hostCapabilities, kubernetesVersion } = subject;
     const placed = await Promise.all(
       sources.map(async (source, index) =>
@@ -451,7 +451,7 @@ class Preparation {
   #planOfKubernetes(
     manifests: readonly JsonObject[],
     kubernetesVersion: number | undefined,
-  ): Omit<PolicyPlan, 'warningsOf'> {
+  ): Omit<SuitePolicy, 'warningsOf'> {
     const { definition, modules } = manifestsPolicy(this.#id, manifests, kubernetesVersion);
     return {
       modules,
@@ -577,7 +577,7 @@ class Preparation {
  * Why a cluster refuses the policy. Loading it says what is wrong with its settings.
  * @param hasOwnSettings whether a case replaces the settings
  */
-function refusalOf({ errors = [] }: PolicyPlan, hasOwnSettings: boolean): Pick<SuiteVariant, 'refusal'> {
+function refusalOf({ errors = [] }: SuitePolicy, hasOwnSettings: boolean): Pick<SuiteVariant, 'refusal'> {
   const wrong = errors.filter(
     ({ field, text }) => !field.startsWith('spec.settings') || !(hasOwnSettings || text.endsWith('[settings]')),
   );
@@ -590,7 +590,7 @@ function withHint(error: unknown): string {
 }
 
 /** Warnings about a policy without rules, for the kinds of objects. @param placeOf places of the fields of the policy */
-function entryWarnings(placeOf: PlaceOf): PolicyPlan['warningsOf'] {
+function entryWarnings(placeOf: PlaceOf): SuitePolicy['warningsOf'] {
   return ({ policy: { definition }, settings }, objects) =>
     typeWarnings({ manifests: [], entries: [{ definition, placeOf: settings?.placeOf ?? placeOf }], objects });
 }
