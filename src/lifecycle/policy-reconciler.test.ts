@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { EmbeddedCluster } from '../apiserver/index.ts';
-import { ApiError, type Cluster } from '../cluster/index.ts';
+import { ApiError, type Cluster, ClusterError } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
   ANNOTATIONS,
@@ -18,10 +18,12 @@ import {
   POLICY_REVISIONS,
   READY,
   POLICY_SERVERS,
+  type PolicyRevision,
   type ResourceType,
 } from '../resources/index.ts';
 import {
   aborted,
+  errorKind,
   type EventSink,
   FIRST_REPORTED_FAILURE,
   ObjectCache,
@@ -35,6 +37,7 @@ import { Prevalidations } from './prevalidations.ts';
 import { MonitoredReports } from './replicas/monitored-reports.ts';
 import type { KnownReplica, ReplicaDirectory } from './replicas/replica-directory.ts';
 import { RevisionStore } from './revisions/revision-store.ts';
+import { ERROR_RULES, type FallibleStep } from './rollout/error-rules.ts';
 import { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
 import { until } from './testing/until.ts';
 import type { WebhookState } from './rollout/webhook-state.ts';
@@ -181,12 +184,16 @@ class Scene implements AsyncDisposable {
   /** Reconciles before and after the pre-validation, and each time that the policy is woken while its webhook is to be written. */
   async rollOut(): Promise<void> {
     await this.reconcile();
-    await this.#prevalidated.promise;
+    await this.prevalidated();
     await this.reconcile();
     while (this.webhook().state === 'Pending') {
       await this.woken();
       await this.reconcile();
     }
+  }
+
+  async prevalidated(): Promise<void> {
+    await this.#prevalidated.promise;
   }
 
   webhook(): WebhookState {
@@ -232,7 +239,7 @@ type Verb = 'create' | 'update' | 'patch' | 'delete';
 
 /** A cluster in which requests fail for which `failure` returns an error. */
 function failing(
-  failure: (verb: Verb, type: ResourceType, args: readonly unknown[]) => ApiError | undefined,
+  failure: (verb: Verb, type: ResourceType, args: readonly unknown[]) => Error | undefined,
 ): (cluster: Cluster) => Cluster {
   return (cluster) =>
     new Proxy(cluster, {
@@ -538,6 +545,67 @@ describe('PolicyReconciler', () => {
   async function conditionText(scene: Scene, type: string): Promise<string | undefined> {
     const condition = findCondition((await scene.policy()).status?.conditions, type);
     return condition && `${condition.status} ${condition.reason}: ${condition.message}`;
+  }
+
+  type Fails = (verb: Verb, type: ResourceType, args: readonly unknown[]) => boolean;
+  const isRevision = ({ resource }: ResourceType): boolean => resource === 'policyrevisions';
+  const stateOf = (object: unknown): string | undefined => (object as PolicyRevision).status?.state;
+  /** How each of these steps is made to fail, and what leads to it. */
+  const FAILING_STEPS: readonly (readonly [FallibleStep, Fails, (scene: Scene) => Promise<void>])[] = [
+    ['create', (verb, type) => verb === 'create' && isRevision(type), async () => undefined],
+    ['rollBack', (verb, _type, args) => verb === 'patch' && (args[2] as { type: string }).type === 'json', annotated],
+    ['prevalidate', (verb, _type, args) => verb === 'update' && stateOf(args[1]) === 'Validated', prevalidated],
+    ['dryRun', (verb, { group }) => verb === 'create' && group === 'admissionregistration.k8s.io', prevalidated],
+    ['transition', (verb, _type, args) => verb === 'update' && stateOf(args[1]) === 'Serving', prevalidated],
+    ['remove', (verb, type) => verb === 'delete' && isRevision(type), deleted],
+  ];
+  async function prevalidated(scene: Scene): Promise<void> {
+    await scene.reconcile();
+    await scene.prevalidated();
+  }
+  async function annotated(scene: Scene): Promise<void> {
+    const policy = await scene.policy();
+    scene.replace({ ...policy, metadata: { ...policy.metadata, annotations: { [ANNOTATIONS.rollbackTo]: '1' } } });
+  }
+  async function deleted(scene: Scene): Promise<void> {
+    await scene.rollOut();
+    scene.webhooks.expect(['kw.cap.p']);
+    const policy = await scene.policy();
+    scene.replace({ ...policy, metadata: { ...policy.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+  }
+  const ERRORS: readonly (ApiError | ClusterError)[] = [
+    new ApiError(409, 'Conflict', 'changed since'),
+    new ApiError(403, 'Forbidden', 'not you'),
+    new ApiError(422, 'Invalid', 'not this'),
+    new ClusterError('unreachable', 'nobody answers'),
+  ];
+  for (const [step, fails, lead] of FAILING_STEPS) {
+    for (const error of ERRORS) {
+      const kind = errorKind(error);
+      const { effect, reason = 'ReconcileFailed' } = ERROR_RULES[step][kind];
+      it(`${step}, ${kind}: ${effect}, ${reason}`, async () => {
+        const met: Error[] = [];
+        await using scene = await Scene.open(failing((...call) => (fails(...call) ? met[0] : undefined)));
+        await lead(scene);
+        met.push(error);
+        const revisions = async (): Promise<readonly PolicyRevision[]> =>
+          (await scene.cluster.admin.list(POLICY_REVISIONS, { namespace: NAMESPACE })).items;
+        const before = (await revisions()).length;
+        // A conflict is shown when it repeats.
+        const ended = scene.reconcile(FIRST_REPORTED_FAILURE);
+        if (effect === 'fail the revision') {
+          await ended;
+          assert.deepEqual(
+            (await revisions()).map(({ status }) => [status?.state, status?.reason]),
+            [['Failed', reason]],
+          );
+        } else {
+          await assert.rejects(ended, { message: error.message });
+          assert.equal((await revisions()).length - before, effect === 'go on' ? 1 : 0);
+        }
+        assert.match((await conditionText(scene, 'Ready')) ?? '', new RegExp(`^False ${reason}: .*${error.message}`));
+      });
+    }
   }
 
   const CREATE_FAILS = [

@@ -1,5 +1,5 @@
 // Reconciles one policy: its revisions, the webhook configurations that cover it, and its status.
-import { ApiError, type Cluster } from '../cluster/index.ts';
+import type { Cluster } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
   ANNOTATIONS,
@@ -26,6 +26,7 @@ import { PolicyReports } from './policy-reports.ts';
 import { PolicyRollout, type PolicyRolloutOptions } from './policy-rollout.ts';
 import { annotationProblems, policyView } from './policy-view.ts';
 import { rollBack } from './revisions/rollbacks.ts';
+import { afterError, type FallibleStep } from './rollout/error-rules.ts';
 import { checkSchema } from './schema-guard.ts';
 import type { TypeCheckReports } from './type-checks/type-check-reports.ts';
 
@@ -50,8 +51,8 @@ interface Subject {
   readonly id: string;
   /** The policy at the start of the reconciliation; undefined if it was deleted. */
   readonly policy: AdmissionPolicyObject | undefined;
-  /** A failure that does not stop further steps; thrown after the last one. */
-  failure: unknown;
+  /** Failures that do not stop further steps; the worst one is thrown after the last step. */
+  readonly failures: unknown[];
 }
 
 /** Reconciles the policies of one kind. */
@@ -63,13 +64,13 @@ export class PolicyReconciler {
   readonly #removal: PolicyRemoval;
   readonly #rollout: PolicyRollout;
   readonly #steps: readonly ReconcileStep<Subject>[] = [
-    (subject, signal) => this.#remove(subject, signal),
+    ruled('remove', (subject, signal) => this.#remove(subject, signal)),
     (subject) => this.#release(subject),
-    (subject, signal) => this.#removePredecessor(subject, signal),
+    ruled('removePredecessor', (subject, signal) => this.#removePredecessor(subject, signal)),
     (subject) => this.#warnOfAnnotations(subject),
-    (subject, signal) => this.#rollBack(subject, signal),
-    (subject, signal) => this.#checkSchema(subject, signal),
-    (subject, signal) => this.#rollOut(subject, signal),
+    ruled('rollBack', (subject, signal) => this.#rollBack(subject, signal)),
+    ruled('checkSchema', (subject, signal) => this.#checkSchema(subject, signal)),
+    ({ key, id, failures }, signal) => this.#rollout.run(key, id, failures, signal),
   ];
 
   constructor(kind: ResourceType<AdmissionPolicyObject>, options: PolicyReconcilerOptions) {
@@ -87,7 +88,7 @@ export class PolicyReconciler {
     return await withStatus(
       attempt,
       async (failure, stopped) => await this.#writeStatus(key, id, failure, stopped),
-      async () => await runSteps(this.#steps, { key, id, policy, failure: undefined }, signal),
+      async () => await runSteps(this.#steps, { key, id, policy, failures: [] }, signal),
     );
   }
 
@@ -131,21 +132,13 @@ export class PolicyReconciler {
   }
 
   /** Rolls back as the annotation `rollback-to` says. If that fails, the current spec is rolled out. */
-  async #rollBack(subject: Subject, signal: AbortSignal): Promise<void> {
-    const { key, id, policy } = subject;
+  async #rollBack({ key, id, policy }: Subject, signal: AbortSignal): Promise<void> {
     if (policy?.metadata.annotations?.[ANNOTATIONS.rollbackTo] === undefined) {
       return;
     }
     const { cluster, events } = this.#options;
-    try {
-      const own = this.#options.revisions.ofPolicy(policy, id);
-      this.#policies.recordWrite(key, await rollBack(cluster, this.#kind, policy, own, events, signal));
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.code === 409) {
-        throw error;
-      }
-      subject.failure = error;
-    }
+    const own = this.#options.revisions.ofPolicy(policy, id);
+    this.#policies.recordWrite(key, await rollBack(cluster, this.#kind, policy, own, events, signal));
   }
 
   async #checkSchema({ key, id }: Subject, signal: AbortSignal): Promise<void> {
@@ -159,14 +152,6 @@ export class PolicyReconciler {
         signal,
       );
     }
-  }
-
-  async #rollOut({ key, id, failure }: Subject, signal: AbortSignal): Promise<ReconcileResult> {
-    const result = await this.#rollout.run(key, id, signal);
-    if (failure !== undefined) {
-      throw failure;
-    }
-    return result;
   }
 
   /** The only write of a status. The status of a policy that is being deleted is written only after a failure. */
@@ -188,6 +173,21 @@ export class PolicyReconciler {
     const { isOurs = () => true } = this.#options;
     return isOurs(policy?.spec.policyServer ?? 'default');
   }
+}
+
+/** A step whose errors end the reconciliation, or not, as the rules of the step say. */
+function ruled(name: FallibleStep, step: ReconcileStep<Subject>): ReconcileStep<Subject> {
+  return async (subject, signal) => {
+    try {
+      return await step(subject, signal);
+    } catch (error) {
+      const { effect, failure } = afterError(name, error);
+      if (effect === 'end') {
+        throw failure;
+      }
+      subject.failures.push(failure);
+    }
+  };
 }
 
 /** Whether a policy is deleted, but kept by another controller's finalizer. */

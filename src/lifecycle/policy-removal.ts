@@ -1,11 +1,11 @@
 import type { AdmissionPolicyObject, ObjectKey, ResourceType } from '../resources/index.ts';
-import { type ReconcileResult, Waiting } from '../runtime/index.ts';
+import type { ReconcileResult } from '../runtime/index.ts';
 import type { AnnotationWarnings } from './annotation-warnings.ts';
 import type { LifecycleMetrics } from './lifecycle-metrics.ts';
 import type { PolicyReports } from './policy-reports.ts';
 import type { Prevalidations } from './prevalidations.ts';
 import type { RevisionStore } from './revisions/revision-store.ts';
-import type { WebhookState } from './rollout/webhook-state.ts';
+import { waitingFor, type WebhookState } from './rollout/webhook-state.ts';
 import type { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 
 /**
@@ -13,8 +13,6 @@ import type { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
  * milliseconds late, and calls for an unknown policy are decided by failurePolicy. Milliseconds.
  */
 const GRACE_PERIOD_MS = 2_000;
-/** Delay before a removal whose write fails is tried again; it is also requeued after a write. Milliseconds. */
-const BLOCKED_RETRY_MS = 60_000;
 
 export interface PolicyRemovalOptions {
   readonly revisions: RevisionStore;
@@ -76,7 +74,7 @@ export class PolicyRemoval {
     const webhook = webhooks.remove({ id, kind: this.#kind.kind, key, policyServer });
     if (webhook.state === 'Failing') {
       this.#servesUntil.set(id, Infinity);
-      throw new Waiting(webhook.reason, BLOCKED_RETRY_MS, webhook.message);
+      throw waitingFor(webhook);
     }
     return webhook;
   }

@@ -3,12 +3,12 @@ import type { AdmissionPolicyObject, ObjectKey, PolicyRevision, PolicyServerObje
 import { movedModules, type PrevalidationResult } from '../control/index.ts';
 import {
   type ObjectCache,
-  ReconcileError,
   type ReconcileResult,
   Waiting,
   worstFailure,
   type WrittenObjects,
 } from '../runtime/index.ts';
+import { errorText } from '../values/index.ts';
 import type { LifecycleMetrics } from './lifecycle-metrics.ts';
 import { policyReference, matchOf, policyView } from './policy-view.ts';
 import type { Prevalidations } from './prevalidations.ts';
@@ -17,14 +17,12 @@ import { revisionFacts, type RevisionStore } from './revisions/revision-store.ts
 import { afterPrevalidation } from './rollout/after-prevalidation.ts';
 import { inheritedValidation } from './rollout/inherited-validation.ts';
 import { creation, planRollout } from './rollout/plan-rollout.ts';
+import { afterError } from './rollout/error-rules.ts';
 import { REASONS } from './rollout/reasons.ts';
 import { answeringRevision, isFailurePolicyInForce, servingRevision } from './rollout/revision-choice.ts';
 import type { RolloutSettings, RolloutStep, RolloutView } from './rollout/rollout-view.ts';
-import { isCovered, type WebhookState } from './rollout/webhook-state.ts';
-import type { PolicyReference } from './webhooks/enforcement-records.ts';
+import { isCovered, waitingFor, type WebhookState } from './rollout/webhook-state.ts';
 import type { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
-import { WebhookRefusal } from './webhooks/webhook-dry-runs.ts';
-import { isRefusal } from './webhooks/refusal.ts';
 
 /** Steps of one reconciliation: a rollout has a handful, and one for each revision that is pruned or superseded. */
 const MAX_STEPS = 64;
@@ -38,8 +36,6 @@ const REFUSED_RETRY_MS = 30_000;
  * get narrower only after all policies were. Milliseconds.
  */
 const UNKNOWN_REPLICAS_RETRY_MS = 5_000;
-/** Delay before a policy is tried again whose webhook cannot be written; it is also requeued after a write. Milliseconds. */
-const BLOCKED_RETRY_MS = 60_000;
 
 /** What a step did; of one that concerns webhooks, what the webhook is that it wants. */
 type StepResult = 'written' | 'unchanged' | WebhookState;
@@ -57,6 +53,17 @@ export interface PolicyRolloutOptions {
   readonly namespace: string;
 }
 
+/** A policy, and the view by which it was planned. */
+interface PlannedPolicy {
+  readonly policy: AdmissionPolicyObject;
+  readonly id: string;
+  readonly view: RolloutView;
+  readonly signal: AbortSignal;
+}
+
+/** Steps of one type. */
+type StepOf<Type extends RolloutStep['type']> = RolloutStep & { readonly type: Type };
+
 export class PolicyRollout {
   readonly #options: PolicyRolloutOptions;
 
@@ -64,11 +71,12 @@ export class PolicyRollout {
     this.#options = options;
   }
 
-  /** @throws ReconcileError, ApiError, ClusterError */
-  async run(key: ObjectKey, id: string, signal: AbortSignal): Promise<ReconcileResult> {
+  /**
+   * @param failures that do not stop further steps: those of earlier steps, and of the plan
+   * @throws ReconcileError, ApiError, ClusterError
+   */
+  async run(key: ObjectKey, id: string, failures: unknown[], signal: AbortSignal): Promise<ReconcileResult> {
     const { policies, prevalidations, webhooks } = this.#options;
-    /** Failures that do not stop further steps of the plan. */
-    const failures: unknown[] = [];
     for (let count = 0; count < MAX_STEPS; count += 1) {
       const policy = policies.get(key);
       if (policy === undefined || policy.metadata.deletionTimestamp !== undefined) {
@@ -79,7 +87,7 @@ export class PolicyRollout {
       if (!steps.some(({ type }) => type === 'dryRun')) {
         webhooks.clearUpcoming(policyReference(policy, id));
       }
-      if (!(await this.#executeFirst(steps, policy, id, view, failures, signal))) {
+      if (!(await this.#executeFirst(steps, { policy, id, view, signal }, failures))) {
         if (!steps.some(({ type }) => type === 'prevalidate' || type === 'refresh')) {
           prevalidations.cancel(id);
         }
@@ -102,97 +110,81 @@ export class PolicyRollout {
   }
 
   /** Executes steps until one has written something. @returns whether one has */
-  async #executeFirst(
-    steps: readonly RolloutStep[],
-    policy: AdmissionPolicyObject,
-    id: string,
-    view: RolloutView,
-    failures: unknown[],
-    signal: AbortSignal,
-  ): Promise<boolean> {
+  async #executeFirst(steps: readonly RolloutStep[], planned: PlannedPolicy, failures: unknown[]): Promise<boolean> {
     for (const step of steps) {
       try {
-        const result = await this.#execute(step, policy, id, view, signal);
+        const result = await this.#execute(step, planned);
         if (result === 'written') {
           return true;
         }
         if (result !== 'unchanged' && (result.state === 'Pending' || result.state === 'Failing')) {
           // Further steps have to wait for the webhook.
-          failures.push(...waitsFor(result, policyReference(policy, id)));
+          failures.push(...(result.state === 'Failing' ? [waitingFor(result)] : []));
           return false;
         }
       } catch (error) {
-        const isWebhook = step.type === 'dryRun' || step.type === 'widen' || step.type === 'enforce';
-        if (!isWebhook) {
-          throw error;
+        const { effect, failure } = afterError(step.type, error);
+        if (effect === 'end') {
+          throw failure;
         }
-        if (error instanceof WebhookRefusal) {
-          const refused = step.type === 'widen' ? step.revisions.at(-1) : step.revision;
-          const isInForce =
-            isCovered(view) && view.revisions.some(({ number, state }) => number === refused && state === 'Serving');
-          // A webhook in force stays: a later refusal, as after an upgrade of the API server, does not end enforcement.
-          if (refused !== undefined && !isInForce) {
-            const to = { type: 'transition', revision: refused, to: 'Failed' } as const;
-            const reason = REASONS.webhookRefused;
-            await this.#execute({ ...to, reason, message: error.message }, policy, id, view, signal);
-            return true;
-          }
-          failures.push(new Waiting(REASONS.webhookRefused, REFUSED_RETRY_MS, error.message));
-        } else if (isRefusal(error)) {
-          // Retried with backoff, because no watch reports that permissions were granted.
-          failures.push(new ReconcileError(REASONS.webhookRefused, error.message, { cause: error }));
-          if (step.type !== 'enforce') {
-            // Further steps would make a revision serve that is not covered.
-            return false;
-          }
-        } else {
-          throw error;
+        if (effect === 'fail the revision' && (await this.#fail(step, planned, errorText(error)))) {
+          return true;
         }
+        failures.push(
+          effect === 'go on' ? failure : new Waiting(REASONS.webhookRefused, REFUSED_RETRY_MS, errorText(error)),
+        );
       }
     }
     return false;
   }
 
-  async #execute(
-    step: RolloutStep,
-    policy: AdmissionPolicyObject,
-    id: string,
-    view: RolloutView,
-    signal: AbortSignal,
-  ): Promise<StepResult> {
-    const { revisions } = this.#options;
+  /**
+   * Fails the revision whose webhook is refused. One in force stays: a later refusal, as after an upgrade of the API server, does not
+   * end enforcement.
+   * @returns whether the revision has failed
+   */
+  async #fail(step: RolloutStep, planned: PlannedPolicy, message: string): Promise<boolean> {
+    const number = 'revisions' in step ? step.revisions.at(-1) : 'revision' in step ? step.revision : undefined;
+    const isServing = planned.view.revisions.some((one) => one.number === number && one.state === 'Serving');
+    if (number === undefined || (isServing && isCovered(planned.view))) {
+      return false;
+    }
+    const reason = REASONS.webhookRefused;
+    await this.#execute({ type: 'transition', revision: number, to: 'Failed', reason, message }, planned);
+    return true;
+  }
+
+  async #execute(step: RolloutStep, planned: PlannedPolicy): Promise<StepResult> {
+    const { metrics, revisions, webhooks } = this.#options;
+    const { policy, id, view, signal } = planned;
     switch (step.type) {
       case 'create':
         await revisions.create(policy, step, signal);
-        this.#options.metrics?.rolloutStarted(id, view.generation, performance.now());
+        metrics?.rolloutStarted(id, view.generation, performance.now());
         return 'written';
       case 'refresh':
-        return await this.#refresh(step, policy, id, view, signal);
+        return await this.#refresh(step, planned);
       case 'prevalidate':
-        return (await this.#prevalidate(policy, id, step.revision, view, signal)) ? 'written' : 'unchanged';
+        return await this.#prevalidate(step, planned);
       case 'inherit':
-        return await this.#inherit(step, policy, id, view, signal);
-      case 'transition':
-        await revisions.transition(
-          this.#revision(policy, id, step.revision),
-          step,
-          isFailurePolicyInForce(view),
-          view.now,
-          signal,
-        );
+        return await this.#inherit(step, planned);
+      case 'transition': {
+        const revision = this.#revision(planned, step.revision);
+        await revisions.transition(revision, step, isFailurePolicyInForce(view), view.now, signal);
         return 'written';
+      }
       case 'setEnforced':
-        await revisions.setEnforced(this.#revision(policy, id, step.revision), step.isEnforced, signal);
+        await revisions.setEnforced(this.#revision(planned, step.revision), step.isEnforced, signal);
         return 'written';
       case 'uncover':
-        return await this.#options.webhooks.enforce(policyReference(policy, id), [], policy.spec, false, signal);
+        return await webhooks.enforce(policyReference(policy, id), [], policy.spec, false, signal);
       case 'dryRun':
       case 'widen':
       case 'enforce':
-        return await this.#updateWebhooks(step, policy, id, view, signal);
+        return await this.#updateWebhooks(step, planned);
       case 'delete':
         for (const number of step.revisions) {
-          await revisions.delete(this.#revision(policy, id, number), signal);
+          await revisions.delete(this.#revision(planned, number), signal);
         }
         return 'written';
       default:
@@ -200,34 +192,9 @@ export class PolicyRollout {
     }
   }
 
-  async #inherit(
-    step: RolloutStep & { readonly type: 'inherit' },
-    policy: AdmissionPolicyObject,
-    id: string,
-    view: RolloutView,
-    signal: AbortSignal,
-  ): Promise<StepResult> {
-    const revision = this.#revision(policy, id, step.revision);
-    const base = revisionFacts(this.#revision(policy, id, step.from));
-    const validation = inheritedValidation(revisionFacts(revision), base);
-    await this.#options.revisions.recordPrevalidation(
-      revision,
-      validation,
-      isFailurePolicyInForce(view),
-      view.now,
-      signal,
-    );
-    return 'written';
-  }
-
-  async #updateWebhooks(
-    step: RolloutStep & { readonly type: 'dryRun' | 'widen' | 'enforce' },
-    policy: AdmissionPolicyObject,
-    id: string,
-    view: RolloutView,
-    signal: AbortSignal,
-  ): Promise<StepResult> {
+  async #updateWebhooks(step: StepOf<'dryRun' | 'widen' | 'enforce'>, planned: PlannedPolicy): Promise<StepResult> {
     const { namespace, webhooks } = this.#options;
+    const { policy, id, view, signal } = planned;
     const numbers = step.type === 'widen' ? step.revisions : [step.revision];
     const declared = { snapshot: policy.spec, ownWebhook: view.ownWebhook };
     const specs = numbers.map((number) => view.revisions.find((one) => one.number === number) ?? declared);
@@ -244,66 +211,64 @@ export class PolicyRollout {
     return await webhooks.enforce(reference, matches, spec, isInForce, signal);
   }
 
-  /** @returns whether a result was written; the pre-validation may still be under way */
-  async #prevalidate(
-    policy: AdmissionPolicyObject,
-    id: string,
-    number: number,
-    view: RolloutView,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const revision = this.#revision(policy, id, number);
-    const facts = revisionFacts(revision);
-    const result = this.#prevalidationResult(policy, id, revision, view, revision.metadata.uid ?? '');
+  /** Writes the result of a pre-validation, unless it is still under way. */
+  async #prevalidate(step: StepOf<'prevalidate'>, planned: PlannedPolicy): Promise<StepResult> {
+    const revision = this.#revision(planned, step.revision);
+    const result = this.#prevalidationResult(revision, planned, revision.metadata.uid ?? '');
     if (result === undefined) {
-      return false;
+      return 'unchanged';
     }
-    await this.#options.revisions.recordPrevalidation(
+    return await this.#validated(
       revision,
-      afterPrevalidation(facts, result, view.now),
-      isFailurePolicyInForce(view),
-      view.now,
-      signal,
+      afterPrevalidation(revisionFacts(revision), result, planned.view.now),
+      planned,
     );
-    return true;
+  }
+
+  async #inherit(step: StepOf<'inherit'>, planned: PlannedPolicy): Promise<StepResult> {
+    const revision = this.#revision(planned, step.revision);
+    const base = revisionFacts(this.#revision(planned, step.from));
+    return await this.#validated(revision, inheritedValidation(revisionFacts(revision), base), planned);
+  }
+
+  async #validated(
+    revision: PolicyRevision,
+    validation: Parameters<RevisionStore['recordPrevalidation']>[1],
+    { view, signal }: PlannedPolicy,
+  ): Promise<StepResult> {
+    const { revisions } = this.#options;
+    await revisions.recordPrevalidation(revision, validation, isFailurePolicyInForce(view), view.now, signal);
+    return 'written';
   }
 
   /**
    * Handles a refresh with the modules of a pre-validation. After a failure, a new revision shows it and retries, while the
    * one that serves serves on.
    */
-  async #refresh(
-    { revision: number, refresh }: RolloutStep & { readonly type: 'refresh' },
-    policy: AdmissionPolicyObject,
-    id: string,
-    view: RolloutView,
-    signal: AbortSignal,
-  ): Promise<StepResult> {
-    const revision = this.#revision(policy, id, number);
-    const result = this.#prevalidationResult(policy, id, revision, view, `${revision.metadata.uid ?? ''} ${refresh}`);
+  async #refresh({ revision: number, refresh }: StepOf<'refresh'>, planned: PlannedPolicy): Promise<StepResult> {
+    const revision = this.#revision(planned, number);
+    const result = this.#prevalidationResult(revision, planned, `${revision.metadata.uid ?? ''} ${refresh}`);
     if (result === undefined) {
       return 'unchanged';
     }
     if (!result.ok || movedModules(revisionFacts(revision).modules, result.modules).length > 0) {
-      return await this.#execute(creation(view), policy, id, view, signal);
+      return await this.#execute(creation(planned.view), planned);
     }
-    await this.#options.revisions.recordRefresh(revision, refresh, signal);
+    await this.#options.revisions.recordRefresh(revision, refresh, planned.signal);
     return 'written';
   }
 
   /** The result of a pre-validation of a revision, see {@link Prevalidations.result}. */
   #prevalidationResult(
-    policy: AdmissionPolicyObject,
-    id: string,
     revision: PolicyRevision,
-    view: RolloutView,
+    planned: PlannedPolicy,
     purpose: string,
   ): PrevalidationResult | undefined {
-    const { kind, metadata } = policy;
+    const { kind, metadata } = planned.policy;
     const { name = '', namespace } = metadata;
-    const answering = answeringRevision(view);
-    const serving = answering && this.#revision(policy, id, answering.number).metadata.uid;
-    return this.#options.prevalidations.result(id, purpose, revision.spec.policyServer, {
+    const answering = answeringRevision(planned.view);
+    const serving = answering && this.#revision(planned, answering.number).metadata.uid;
+    return this.#options.prevalidations.result(planned.id, purpose, revision.spec.policyServer, {
       kind,
       metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
       spec: revisionFacts(revision).snapshot,
@@ -315,21 +280,11 @@ export class PolicyRollout {
     return policyView(this.#options, policy, id, this.#options.revisions.ofPolicy(policy, id), Date.now());
   }
 
-  #revision(policy: AdmissionPolicyObject, id: string, number: number): PolicyRevision {
+  #revision({ policy, id }: PlannedPolicy, number: number): PolicyRevision {
     const revision = this.#options.revisions.ofPolicy(policy, id).find(({ spec }) => spec.revision === number);
     if (revision === undefined) {
       throw new Error(`revision ${number} of ${id} does not exist any more`);
     }
     return revision;
   }
-}
-
-/** Why a policy waits for its webhook, if not just for the next write. */
-function waitsFor(webhook: WebhookState, { policyServer }: PolicyReference): readonly Waiting[] {
-  if (webhook.state !== 'Failing') {
-    return [];
-  }
-  const { reason, message } = webhook;
-  const what = reason === REASONS.webhookRefused ? '' : `webhooks of PolicyServer ${policyServer} not written: `;
-  return [new Waiting(reason, BLOCKED_RETRY_MS, `${what}${message}`)];
 }

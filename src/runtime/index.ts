@@ -13,6 +13,8 @@ export { ObjectStore } from './object-store.ts';
 export type { Change, CachedObjects } from './object-store.ts';
 export {
   FAILED_REASON,
+  errorKind,
+  type ErrorKind,
   outcomeOfError,
   ReconcileError,
   FIRST_REPORTED_FAILURE,

@@ -101,6 +101,21 @@ export const FIRST_REPORTED_FAILURE = 5;
 /** Status codes of rejections that depend on the content of the write: a retry gets the same answer. */
 const DEFINITE_CODES: ReadonlySet<number> = new Set([400, 413, 422]);
 
+/** Errors that reconcilers may treat differently. */
+export type ErrorKind =
+  /** Conflict or AlreadyExists: a cache was behind the cluster; the next attempt reads the newer state. */
+  | 'conflict'
+  | 'forbidden'
+  /** The object is invalid or too large: the same write would be refused again. */
+  | 'refused'
+  /** All others: the API server is not reached, fails or throttles. */
+  | 'unavailable';
+
+export function errorKind(error: unknown): ErrorKind {
+  const code = error instanceof ApiError ? error.code : 0;
+  return code === 409 ? 'conflict' : code === 403 ? 'forbidden' : DEFINITE_CODES.has(code) ? 'refused' : 'unavailable';
+}
+
 /** The outcome of a reconciliation that returned. */
 export function outcomeOfResult(result: ReconcileResult | void): ReconcileOutcome {
   const afterMs = result?.requeueAfterMs;
@@ -130,8 +145,8 @@ export function outcomeOfError(error: unknown, signal?: AbortSignal, failures: n
   }
   const isShown = failures + 1 >= FIRST_REPORTED_FAILURE;
   const failure: Readiness = { state: 'reconciling', reason: FAILED_REASON, message };
-  if (error instanceof ApiError && error.code === 409) {
-    // Conflict or AlreadyExists: a cache was behind the cluster; the next attempt reads the newer state.
+  const kind = errorKind(error);
+  if (kind === 'conflict') {
     const log = { level: 'debug' as const, message: 'reconciliation conflicts', fields: { error: message } };
     const shown = isShown ? failure : undefined;
     return { kind: 'conflict', queue: { action: 'backoff' }, failure: shown, event: undefined, log };
@@ -143,8 +158,7 @@ export function outcomeOfError(error: unknown, signal?: AbortSignal, failures: n
     const shown = isShown ? failure : undefined;
     return { kind: 'throttled', queue: { action: 'backoff', afterMs }, failure: shown, event: undefined, log };
   }
-  const isDefinite = error instanceof ApiError && DEFINITE_CODES.has(error.code);
-  return failed(FAILED_REASON, error, message, isDefinite ? 'stalled' : 'reconciling');
+  return failed(FAILED_REASON, error, message, kind === 'refused' ? 'stalled' : 'reconciling');
 }
 
 function outcomeOfKnown(error: ReconcileError, message: string): ReconcileOutcome {

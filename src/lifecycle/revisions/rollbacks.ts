@@ -1,5 +1,5 @@
 // Rollbacks by annotation: writes the spec of an earlier revision back to the policy, with its modules pinned.
-import { ApiError, type Cluster } from '../../cluster/index.ts';
+import type { Cluster } from '../../cluster/index.ts';
 import { pinnedSpec, previousRevision, secondRollbackNote } from '../../control/index.ts';
 import {
   type AdmissionPolicyObject,
@@ -13,22 +13,20 @@ import {
   type ResourceType,
   ROLLBACK_FAILED,
 } from '../../resources/index.ts';
-import type { EventSink } from '../../runtime/index.ts';
+import { errorKind, type EventSink } from '../../runtime/index.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { returnedFields } from './field-owners.ts';
 import { lastAppliedAfter } from './last-applied.ts';
 import { revisionFacts } from './revision-store.ts';
 import { parseRevisionNumber } from '../rollout/rollout-settings.ts';
 import type { RevisionFacts } from '../rollout/rollout-view.ts';
-import { asJson } from '../../values/index.ts';
+import { asJson, errorText } from '../../values/index.ts';
 
 /** Reason of the event for a rollback. */
 const ROLLED_BACK = 'RolledBack';
 
 /** Characters of an invalid annotation that a message quotes. */
 const MAX_QUOTED = 40;
-/** HTTP status codes of a spec that API servers or admission webhooks reject. */
-const REFUSALS: ReadonlySet<number> = new Set([400, 403, 422]);
 
 /** Selects the newest revision that served and differs from what is declared. */
 export const PREVIOUS = 'previous';
@@ -92,11 +90,13 @@ async function restore(
   try {
     restored = await write(before, ...restoration(before, spec));
   } catch (error) {
-    if (!(error instanceof ApiError) || !REFUSALS.has(error.code)) {
+    const kind = errorKind(error);
+    // API servers and admission webhooks say either of a spec.
+    if (kind !== 'refused' && kind !== 'forbidden') {
       throw error;
     }
     const patched = await write(before, REMOVAL);
-    const message = `the spec of revision ${number} was not accepted: ${error.message}`;
+    const message = `the spec of revision ${number} was not accepted: ${errorText(error)}`;
     events.event(policy, 'Warning', ROLLBACK_FAILED, message);
     return patched;
   }

@@ -1,4 +1,8 @@
 // What the webhook of a policy is. Writer, planner, status and metrics have these words for it, and no others.
+import { Waiting } from '../../runtime/index.ts';
+
+/** Delay before a policy is tried again whose webhook cannot be written; it is also requeued after a write. Milliseconds. */
+const BLOCKED_RETRY_MS = 60_000;
 
 /** The last write failed. The writer of configurations retries it, not the policy. */
 export interface WebhookFailure {
@@ -32,4 +36,9 @@ export const COVERED = {
 /** Whether API servers send all requests of a policy. */
 export function isCovered({ webhook }: { readonly webhook: WebhookState }): boolean {
   return webhook.state === 'Covered';
+}
+
+/** What a policy waits for whose webhook cannot be written. */
+export function waitingFor({ reason, message }: WebhookFailure): Waiting {
+  return new Waiting(reason, BLOCKED_RETRY_MS, message);
 }

@@ -6,7 +6,6 @@ import {
   type ObjectCache,
   outcomeOfError,
   type ReconcileAttempt,
-  ReconcileError,
   type ReconcileResult,
   type Runnable,
   type RuntimeMetrics,
@@ -14,6 +13,7 @@ import {
   Waiting,
   watch,
 } from '../../runtime/index.ts';
+import { afterError } from '../rollout/error-rules.ts';
 import { REASONS } from '../rollout/reasons.ts';
 import type { WebhookFailure } from '../rollout/webhook-state.ts';
 import type { EnforcementRecords } from './enforcement-records.ts';
@@ -25,7 +25,6 @@ import { webhookConfigurations } from './webhook-configurations.ts';
 import type { WebhookMetrics } from './webhook-metrics.ts';
 import type { WebhookConfiguration, WebhookTarget } from './webhook-object.ts';
 import { WritePace } from './write-pace.ts';
-import { isRefusal } from './refusal.ts';
 
 export interface ConfigurationControllerOptions extends ExemptionSettings {
   readonly validating: ObjectCache<WebhookConfiguration>;
@@ -127,7 +126,7 @@ export class ConfigurationController implements Runnable {
   }
 
   /** The target of a policy server's webhooks. Undefined: nothing may be written. */
-  targetOf(policyServer: string): WebhookTarget | undefined {
+  #targetOf(policyServer: string): WebhookTarget | undefined {
     const { isOurs = () => true, isReachable = () => true, target } = this.#options;
     const mayEnforce = isReachable(policyServer) || this.#hasEnforced(policyServer);
     return isOurs(policyServer) && mayEnforce ? target(policyServer) : undefined;
@@ -154,9 +153,7 @@ export class ConfigurationController implements Runnable {
       }
       return result ?? {};
     } catch (error) {
-      const failure = isRefusal(error)
-        ? new ReconcileError(REASONS.webhookRefused, error.message, { cause: error })
-        : error;
+      const { failure } = afterError('writeConfigurations', error);
       if (!(error instanceof Waiting)) {
         this.#options.metrics?.countWrite('failed');
       }
@@ -174,14 +171,16 @@ export class ConfigurationController implements Runnable {
     const { failure } = outcomeOfError(error, stopped, state.hasFailed ? FIRST_REPORTED_FAILURE : failures);
     state.hasFailed = true;
     if (failure !== undefined) {
-      state.failure = { state: 'Failing', reason: failure.reason, message: failure.message };
+      const { reason, message } = failure;
+      const what = reason === REASONS.webhookRefused ? '' : `webhooks of PolicyServer ${policyServer} not written: `;
+      state.failure = { state: 'Failing', reason, message: `${what}${message}` };
     }
   }
 
   /** @returns undefined when nothing may be written now */
   async #write(policyServer: string, signal: AbortSignal): Promise<ReconcileResult | undefined> {
     const { policies, records } = this.#options;
-    const target = this.targetOf(policyServer);
+    const target = this.#targetOf(policyServer);
     if (target === undefined) {
       return undefined;
     }

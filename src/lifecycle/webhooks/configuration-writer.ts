@@ -50,8 +50,17 @@ export class ConfigurationWriter {
         // A webhook that would be dropped here may be missing in the contested configuration.
         break;
       }
-      const [next] = remaining.splice(Math.max(0, index), 1);
-      contested = (next && (await this.#writeOne(next, signal))) ?? contested;
+      for (const next of remaining.splice(Math.max(0, index), 1)) {
+        try {
+          await this.#objects.write(next, signal);
+          this.#metrics?.countWrite('written');
+        } catch (error) {
+          if (!(error instanceof Waiting)) {
+            throw error;
+          }
+          contested = error;
+        }
+      }
     }
     if (contested !== undefined) {
       throw contested;
@@ -59,20 +68,6 @@ export class ConfigurationWriter {
     for (const object of obsolete) {
       await this.#objects.remove(object, signal);
       this.#metrics?.countWrite('removed');
-    }
-  }
-
-  /** @returns the error if the configuration is contested */
-  async #writeOne(object: WebhookConfiguration, signal: AbortSignal): Promise<Waiting | undefined> {
-    try {
-      await this.#objects.write(object, signal);
-      this.#metrics?.countWrite('written');
-      return undefined;
-    } catch (error) {
-      if (error instanceof Waiting) {
-        return error;
-      }
-      throw error;
     }
   }
 

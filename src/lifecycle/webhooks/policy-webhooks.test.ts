@@ -387,7 +387,7 @@ describe('PolicyWebhooks', () => {
     await scene.enforceFully(testPolicy('good'));
     for (const bad of [{ sideEffects: 'Some' }, { matchConditions: [{ name: 'x', expression: 'nonsense(' }] }]) {
       // The dry run finds the error although the match is covered already.
-      await assert.rejects(scene.enforce(testPolicy('bad', bad)), { name: 'WebhookRefusal' });
+      await assert.rejects(scene.enforce(testPolicy('bad', bad)), { name: 'ApiError', code: 422 });
     }
     const many = Array.from({ length: 64 }, (_, index) => ({ name: `c${index}`, expression: 'true' }));
     const wild = { rules: [{ ...RULE, apiGroups: ['*'] }], matchConditions: many };
@@ -511,7 +511,11 @@ describe('PolicyWebhooks', () => {
       const pods = testPolicy('p');
       assert.equal(await scene.enforce(pods), 'Pending');
       await until(() => scene.requeued.includes('kw.cap.p'));
-      const failing = { state: 'Failing', reason: 'ReconcileFailed', message: 'not now' };
+      const failing = {
+        state: 'Failing',
+        reason: 'ReconcileFailed',
+        message: 'webhooks of PolicyServer default not written: not now',
+      };
       assert.deepEqual(scene.webhooks.stateOf(pods.policy, undefined), failing);
     });
   }

@@ -124,7 +124,7 @@ export class PolicyWebhooks implements Runnable {
   stateOf({ id, policyServer }: PolicyReference, match: PolicyMatch | undefined): WebhookState {
     const { matches = [] } = this.#records.get(id) ?? {};
     const known = match === undefined ? matches : [match, ...matches];
-    const found = this.#failurePolicies(policyServer, known).filter((one) => one !== undefined);
+    const found = known.flatMap((one) => this.#objects.failurePolicy(policyServer, one) ?? []);
     if (found.length > 0) {
       return coveredBy(found);
     }
@@ -133,7 +133,7 @@ export class PolicyWebhooks implements Runnable {
 
   /**
    * Dry-runs the webhook of a revision that may serve soon, and covers its match in advance.
-   * @throws WebhookRefusal, ApiError
+   * @throws ApiError
    */
   async dryRun(
     policy: PolicyReference,
@@ -165,7 +165,7 @@ export class PolicyWebhooks implements Runnable {
    * first, unless the policy is in force and the match is covered already.
    * @param spec the spec of the last match
    * @returns Absent without matches; Covered once webhooks cover all of them
-   * @throws WebhookRefusal; ApiError of the dry run
+   * @throws ApiError of the dry run
    */
   async enforce(
     policy: PolicyReference,
@@ -202,10 +202,8 @@ export class PolicyWebhooks implements Runnable {
     }
     this.markReconciled(id);
     // Not `policy.policyServer`: the server of a deleted policy is known from its record or its webhook only.
-    for (const server of new Set([
-      ...this.#owners(id),
-      ...(record === undefined ? [] : [record.policy.policyServer]),
-    ])) {
+    const servers = [...this.#owners(id), ...(record === undefined ? [] : [record.policy.policyServer])];
+    for (const server of new Set(servers)) {
       this.#controller.scheduleWrite(server);
     }
     const told = this.#left(id);
@@ -222,7 +220,7 @@ export class PolicyWebhooks implements Runnable {
     if (matches.length === 0) {
       return ABSENT;
     }
-    const found = this.#failurePolicies(policyServer, matches);
+    const found = matches.map((match) => this.#objects.failurePolicy(policyServer, match));
     return found.includes(undefined) ? this.#uncovered(policyServer) : coveredBy(found);
   }
 
@@ -230,14 +228,6 @@ export class PolicyWebhooks implements Runnable {
   #left(id: string): WebhookState {
     const [owner] = this.#owners(id);
     return owner === undefined ? ABSENT : this.#uncovered(owner);
-  }
-
-  /** Of the webhooks that cover each match; undefined where none do. */
-  #failurePolicies(
-    policyServer: string,
-    matches: readonly PolicyMatch[],
-  ): readonly ReturnType<ConfigurationObjects['failurePolicy']>[] {
-    return matches.map((match) => this.#objects.failurePolicy(policyServer, match));
   }
 
   #uncovered(policyServer: string): WebhookState {

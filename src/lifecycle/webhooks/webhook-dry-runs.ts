@@ -7,19 +7,11 @@ import { bytesOf, configurationName, MAX_CONFIGURATION_BYTES } from './configura
 import { exemptions, type ExemptionSettings } from './exemptions.ts';
 import { MAX_MATCH_CONDITIONS, standaloneConfiguration } from './webhook-configurations.ts';
 
-/** HTTP status codes that reject the configuration itself. */
-const REFUSALS: ReadonlySet<number> = new Set([400, 422]);
-
 /** Remembered accepted webhooks, at some 100 bytes each: for three times 3,500 policies. */
 const MAX_ACCEPTED = 10_000;
 
 /** A well-formed target for dry runs, never called. */
 const PLACEHOLDER_TARGET = { url: 'https://localhost', ca: '' };
-
-/** An API server, or a limit of ours, rejects the webhook of a policy. */
-export class WebhookRefusal extends Error {
-  override readonly name = 'WebhookRefusal';
-}
 
 /** Bytes of rules and selectors that one policy may add to a shared webhook: some 400 rules. */
 const MAX_SHARED_BYTES = 64_000;
@@ -37,7 +29,7 @@ export class WebhookDryRuns {
     this.#options = options;
   }
 
-  /** @throws WebhookRefusal; ApiError when the dry run itself failed */
+  /** @throws ApiError; of the kind `refused` also for a limit of ours */
   async run(
     id: string,
     policyServer: string,
@@ -61,10 +53,9 @@ export class WebhookDryRuns {
       const { metadata } = configuration;
       await this.#options.objects.dryRun({ ...configuration, metadata: { ...metadata, name } }, signal);
     } catch (error) {
-      if (error instanceof ApiError && REFUSALS.has(error.code)) {
-        throw new WebhookRefusal(error.message.replaceAll(name, id), { cause: error });
-      }
-      throw error;
+      throw error instanceof ApiError
+        ? new ApiError(error.code, error.reason, error.message.replaceAll(name, id), error.details, error)
+        : error;
     }
     this.#remember(hash);
   }
@@ -78,12 +69,12 @@ export class WebhookDryRuns {
     const widest = { rules, namespaceSelector: {}, isNamespaced: namespace !== undefined };
     const most = MAX_MATCH_CONDITIONS - exemptions(rules, widest, this.#options).length;
     if (matchConditions.length > most) {
-      throw new WebhookRefusal(
+      throw refusal(
         `spec.matchConditions: expected at most ${most} in a webhook of the policy's own, since exemptions use the rest of ${MAX_MATCH_CONDITIONS}, got ${matchConditions.length}: join some of them`,
       );
     }
     if (bytes > MAX_CONFIGURATION_BYTES) {
-      throw new WebhookRefusal(
+      throw refusal(
         `the policy's webhook is ${bytes} bytes, expected at most ${MAX_CONFIGURATION_BYTES}: shorten its rules or match conditions`,
       );
     }
@@ -98,11 +89,16 @@ export class WebhookDryRuns {
   }
 }
 
+/** Says what an API server says of an object that is beyond a limit of its own. */
+function refusal(message: string): ApiError {
+  return new ApiError(422, 'Invalid', message);
+}
+
 /** Keeps one policy from making a shared webhook too large to store. */
 function checkShared({ bucket, rules, namespaceSelector, objectSelector }: PolicyMatch): void {
   const bytes = bytesOf({ rules, namespaceSelector, objectSelector });
   if (!isOwnBucket(bucket) && bytes > MAX_SHARED_BYTES) {
-    throw new WebhookRefusal(
+    throw refusal(
       `the policy's rules and selectors are ${bytes} bytes, expected at most ${MAX_SHARED_BYTES}: shorten them, or split the policy`,
     );
   }
