@@ -1,3 +1,4 @@
+export { isBase64 } from './base64.ts';
 export { CodedError } from './coded-error.ts';
 export { deepFreeze } from './deep-freeze.ts';
 export { errorText } from './error-text.ts';

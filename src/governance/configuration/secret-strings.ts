@@ -1,9 +1,6 @@
 // The field `stringData` of Secrets, which API servers encode into `data` and never return.
-import { isJsonObject, setOwn } from '../../values/index.ts';
+import { isBase64, isJsonObject, setOwn } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
-
-/** Standard base64 with padding; Go ignores line breaks in it. */
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /** The data of a Secret as strings, or why there are none. */
 export type DecodedData = { readonly strings: JsonObject } | { readonly error: string };
@@ -21,8 +18,9 @@ export function decodeData(data: JsonValue | undefined, name: string): DecodedDa
     if (typeof value !== 'string') {
       return { error: 'Error accessing encoded data' };
     }
+    // As Go, which ignores line breaks.
     const encoded = value.replace(/[\r\n]/g, '');
-    if (!BASE64.test(encoded)) {
+    if (!isBase64(encoded)) {
       return { error: `Error decoding secret: ${name}` };
     }
     setOwn(strings, key, utf8Text(encoded));

@@ -1,6 +1,7 @@
 // String formats that API servers of 1.34 validate in custom resources (apiextensions, `supportedVersionedFormats`;
 // name formats only from 1.35, because 1.34 accepts what 1.33 does). Other formats are ignored.
 import { isIPv4, isIPv6 } from 'node:net';
+import { isBase64 } from '../../values/index.ts';
 import { isDate, isDateTime, parseDuration } from '../../go/index.ts';
 
 type Check = (text: string) => boolean;
@@ -38,7 +39,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['ssn', (text) => text.length === 11 && /^\d{3}[- ]?\d{2}[- ]?\d{4}$/u.test(text)],
   ['hexcolor', matches(/^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/u)],
   ['rgbcolor', isRgbColor],
-  ['byte', matches(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/u)],
+  ['byte', (text) => text !== '' && isBase64(text)],
   ['password', () => true],
   ['date', isDate],
   ['duration', isDuration],

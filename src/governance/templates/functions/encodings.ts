@@ -3,19 +3,17 @@ import { parseYaml, YamlSyntaxError } from '../../../values/yaml/index.ts';
 import { GoFloat, jsonText, YAML_V3, yamlText } from '../../../go/index.ts';
 import { failTemplate, TemplateError } from '../../../go/templates/index.ts';
 import type { GoValue } from '../../../go/index.ts';
-import { isNestedDeeper, parseJson } from '../../../values/index.ts';
+import { isBase64, isNestedDeeper, parseJson } from '../../../values/index.ts';
 import type { JsonValue } from '../../../values/index.ts';
 import { textOperand } from '../rendering/operands.ts';
 import { counted } from '../rendering/rendering.ts';
 import type { FunctionRow, GovernanceFunction, Rendering } from '../rendering/rendering.ts';
 import { goValueOf, jsonOf } from '../rendering/value-conversion.ts';
 
-/** Standard Base64 with padding; Go ignores line breaks. */
-const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-
 function decoded(text: string): string {
+  // As Go, which ignores line breaks.
   const base64 = text.replace(/[\r\n]/g, '');
-  return BASE64.test(base64) ? Buffer.from(base64, 'base64').toString() : failTemplate('not valid Base64');
+  return isBase64(base64) ? Buffer.from(base64, 'base64').toString() : failTemplate('not valid Base64');
 }
 
 /** Deepest JSON that is parsed: deeper values have no use in an object. */
