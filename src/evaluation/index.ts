@@ -25,6 +25,6 @@ export { Loader } from './loading/loader.ts';
 export type { PolicyReason } from './loading/policy-reason.ts';
 export type { PoolAnswer, ObservedPolicy } from './pool/review-job.ts';
 export { WatchedObjects } from './watched-objects.ts';
-export type { FindResult, ObjectFailure, WatchedChange, WatchedObject } from './watched-objects.ts';
+export type { FindResult, WatchedChange, WatchedObject } from './watched-objects.ts';
 export { WorkerPool } from './pool/worker-pool.ts';
 export type { RestartReason } from './pool/worker-pool.ts';

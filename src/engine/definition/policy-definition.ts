@@ -81,11 +81,14 @@ export function settingsHash(definition: PolicyDefinition): string {
   return sha256(canonicalJson(settings));
 }
 
+/** A policy alone, or the members of a group. */
+export function moduleUses(definition: PolicyDefinition): readonly ModuleUse[] {
+  return definition.kind === 'policy' ? [definition] : definition.members;
+}
+
 /** References of all modules in a definition, without duplicates. */
 export function modulesOf(definition: PolicyDefinition): string[] {
-  return definition.kind === 'policy'
-    ? [definition.module]
-    : [...new Set(definition.members.map((member) => member.module))];
+  return [...new Set(moduleUses(definition).map(({ module }) => module))];
 }
 
 function sha256(text: string): string {

@@ -3,7 +3,7 @@
 import { availableParallelism, totalmem } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import { DEFAULT_TIMEOUT_SECONDS } from '../../engine/definition/index.ts';
-import type { ObjectVerdict, PolicyDefinition } from '../../engine/index.ts';
+import type { ObjectReference, ObjectVerdict, PolicyDefinition } from '../../engine/index.ts';
 import type { LogEntry } from '../../log/index.ts';
 import type { TrustRoot } from '../../modules/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
@@ -12,6 +12,7 @@ import { CapabilityService } from '../capabilities/capability-service.ts';
 import type { ClusterSource } from '../cluster-objects/cluster-source.ts';
 import { DeclaredKinds } from '../cluster-objects/declared-kinds.ts';
 import type { ExistingObject, TableChange, TableEntry, WorkerStart } from '../evaluation-protocol.ts';
+import type { ObjectFeeds, ObjectFeedsOptions } from '../object-feeds/object-feeds.ts';
 import { Loader } from '../loading/loader.ts';
 import type { CompiledPolicyModule } from '../compiled-module.ts';
 import type { LoaderOptions } from '../loading/loader-lane.ts';
@@ -19,7 +20,7 @@ import type { LoadOutcome, LoadRequest } from '../loading/load-request.ts';
 import { CLUSTER_OWNER, memoryBudget } from '../memory-budget.ts';
 import type { PoolAnswer } from '../pool/review-job.ts';
 import { WorkerPool, type WorkerPoolOptions } from '../pool/worker-pool.ts';
-import type { WatchedChange } from '../watched-objects.ts';
+import type { FindResult, WatchedChange } from '../watched-objects.ts';
 import { PolicyMemory } from './policy-memory.ts';
 
 /** At least two, so that a policy that does not return never occupies all workers. */
@@ -55,6 +56,11 @@ export interface EvaluationHostOptions
   readonly policyMemoryBytes?: number | 'unlimited' | undefined;
   /** The cluster that context-aware policies read. Default: none, so that every read fails. */
   readonly cluster?: ClusterSource | undefined;
+  /**
+   * Where namespaces and parameters are looked up for the policies of {@link EvaluationHost.serve}; their changes are watched.
+   * Default: `find` gives them.
+   */
+  readonly lookups?: Pick<ObjectFeedsOptions, 'cluster' | 'policyCluster' | 'log'> | undefined;
   /** For keyless signatures of images that policies verify. Default: none, so that those cannot be verified. */
   readonly trustRoot?: TrustRoot | undefined;
   /** Answers host capabilities in another way, such as from a recorded session. Default: a thread asks networks and cluster. */
@@ -82,6 +88,9 @@ export class EvaluationHost implements AsyncDisposable {
   #memory: PolicyMemory;
   readonly #capabilities: CapabilityService;
   readonly #declaredKinds = new DeclaredKinds();
+  readonly #lookups: EvaluationHostOptions['lookups'];
+  /** Set when the host starts. */
+  #feeds: ObjectFeeds | undefined;
   #hosted: ReadonlyMap<string, Hosted> = new Map();
 
   constructor(options: EvaluationHostOptions) {
@@ -92,6 +101,7 @@ export class EvaluationHost implements AsyncDisposable {
     const budget = memoryBudget(processMemoryLimit(), workers, isUnlimited ? Infinity : policyMemoryBytes);
     const limited = isUnlimited ? {} : { memory: budget };
     this.#memory = new PolicyMemory(budget, () => CLUSTER_OWNER);
+    this.#lookups = options.lookups;
     this.#capabilities = new CapabilityService(log, () => this.#renew(), {
       sources,
       trustRoot,
@@ -109,6 +119,7 @@ export class EvaluationHost implements AsyncDisposable {
         ...(alwaysAcceptNamespace === undefined ? {} : { alwaysAcceptNamespace }),
       },
       connectCapabilities,
+      ...(options.lookups === undefined ? {} : { find: (object) => this.#find(object) }),
     });
     const { baseDir, fetchTimeoutMs, memoryLimitBytes, verification, maxModuleBytes, isolation, tenantFolder } =
       options;
@@ -141,7 +152,15 @@ export class EvaluationHost implements AsyncDisposable {
 
   /** Starts the workers; resolves when each is ready. */
   async start(): Promise<void> {
-    await this.pool.start();
+    await Promise.all([this.pool.start(), this.#startLookups()]);
+  }
+
+  /** Imported on demand: most processes that evaluate load nothing of clusters. */
+  async #startLookups(): Promise<void> {
+    if (this.#lookups !== undefined) {
+      const { ObjectFeeds } = await import('../object-feeds/object-feeds.ts');
+      this.#feeds = new ObjectFeeds({ ...this.#lookups, publish: (change) => this.publishWatched(change) });
+    }
   }
 
   /**
@@ -214,6 +233,7 @@ export class EvaluationHost implements AsyncDisposable {
         return hosted === undefined ? [] : [[id, hosted]];
       }),
     );
+    this.#feeds?.wantOnly(policies);
     await this.#publishHosted(before, changed, removals);
     return new Map([...this.#hosted].map(([id, { outcome }]) => [id, outcome]));
   }
@@ -261,7 +281,11 @@ export class EvaluationHost implements AsyncDisposable {
 
   /** Ends all threads. Reviews that wait are not answered. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([this.pool.stop(), this.loader.stop(), this.#capabilities.stop()]);
+    await Promise.all([this.pool.stop(), this.loader.stop(), this.#capabilities.stop(), this.#feeds?.stop()]);
+  }
+
+  async #find(object: ObjectReference): Promise<FindResult> {
+    return (await this.#feeds?.find(object)) ?? { state: 'unreadable', reason: 'the host has not started' };
   }
 
   /** Without a verdict, the policy was removed meanwhile, or its thread ended again and again: the log says why. */

@@ -8,6 +8,7 @@ import {
   type PolicyDefinition,
   type PolicyLogEntry,
 } from '../../engine/index.ts';
+import { moduleUses } from '../../engine/definition/index.ts';
 import type { LogEntry } from '../../log/index.ts';
 import type { CompiledPolicyModule } from '../compiled-module.ts';
 import { loadFailure } from './load-failure.ts';
@@ -115,7 +116,7 @@ export class SettingsCheck {
   warmUp({ seq, request: { definition }, modules }: Candidate): void {
     const { activity, guests, patience } = this.#options;
     try {
-      for (const { module: reference, settingsJson } of usesOf(definition)) {
+      for (const { module: reference, settingsJson } of moduleUses(definition)) {
         const module = modules.get(reference);
         const guest = module && guests.get(module.digest);
         if (this.#isCold(module) && guest !== undefined) {
@@ -168,10 +169,6 @@ export class SettingsCheck {
   #isCold(module: CompiledPolicyModule | undefined): module is CompiledCode {
     return module !== undefined && 'compiled' in module && !this.#warm.has(module);
   }
-}
-
-function usesOf(definition: PolicyDefinition): readonly ModuleUse[] {
-  return definition.kind === 'policy' ? [definition] : definition.members;
 }
 
 /** The definition with the quick thread's limit for all guests. */

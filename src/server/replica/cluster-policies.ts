@@ -5,22 +5,22 @@ import { isDigest, LARGEST_MODULE_BYTES, ModuleCache, type PeerAddresses } from 
 import type { MonitoredVerdict, ObjectReference } from '../../engine/index.ts';
 import { CLUSTER_OWNER } from '../../evaluation/index.ts';
 import type { CompiledPolicyModule, FindResult, PeerAccess, WatchedChange } from '../../evaluation/index.ts';
+import { moduleUses } from '../../engine/definition/index.ts';
+import { isOutage, NamespaceRecord, ObjectFeeds } from '../../evaluation/object-feeds/index.ts';
 import type { PoliciesAnswer } from '../status/operations-routes.ts';
 import { type LoadedRevision, type RegistryEntry, servingOf } from '../policies/registry-entry.ts';
 import { PolicyRegistry } from '../policies/policy-registry.ts';
 import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin } from '../policies/policy-source.ts';
 import type { ServedPolicyPhase, ServedPolicyStatus } from '../status/served-policy-status.ts';
 import { withoutRevision, type PinnedPolicy } from '../policies/serving-record.ts';
-import { isOutage, NamespaceFeed } from './namespace-feed.ts';
 import { LastValidRecord } from './last-valid-record.ts';
-import { NamespaceRecord } from './namespace-record.ts';
 import { ExistingParameters } from './existing-parameters.ts';
 import { ParameterChecks } from './parameter-checks.ts';
 import { ParameterWaits } from './parameter-waits.ts';
-import { ParameterFeed } from './parameter-feed.ts';
 import { ReadableKinds } from './readable-kinds.ts';
 import { ReplicaControl } from './replica-control.ts';
 import type { ClusterPoliciesOptions } from './cluster-policies-options.ts';
+import { changedNeeds } from './changed-needs.ts';
 import { CONTROL_NAME, type PrevalidationRequest, type PrevalidationResult } from '../../control/index.ts';
 import { RevisionFeed } from './revision-feed.ts';
 import { RevisionPrevalidator } from './revision-prevalidator.ts';
@@ -40,8 +40,7 @@ export class ClusterPolicies implements PolicySource {
   readonly #registry: PolicyRegistry;
   readonly #view: RevisionReports;
   readonly #feed: RevisionFeed;
-  readonly #namespaces: NamespaceFeed;
-  readonly #parameters: ParameterFeed;
+  readonly #objects: ObjectFeeds;
   readonly #checks: ParameterChecks;
   readonly #waits: ParameterWaits;
   readonly #lastValid: LastValidRecord;
@@ -118,15 +117,11 @@ export class ClusterPolicies implements PolicySource {
       host.publishWatched(this.#checks.apply(change));
       this.#waits.apply(change);
     };
-    this.#namespaces = new NamespaceFeed({
+    this.#objects = new ObjectFeeds({
       cluster,
+      policyCluster,
       publish,
       record: new NamespaceRecord(host.dataDir, ({ level, fields, message }) => log[level](fields, message)),
-      log,
-    });
-    this.#parameters = new ParameterFeed({
-      cluster: policyCluster,
-      publish,
       log,
     });
     this.#feed = new RevisionFeed({
@@ -135,8 +130,7 @@ export class ClusterPolicies implements PolicySource {
       policyServer,
       changed: (changes, isFirst) => {
         this.#loadedAt = new Date().toISOString();
-        this.#namespaces.want(changes, isFirst);
-        this.#parameters.want(changes, isFirst);
+        this.#objects.want(changedNeeds(changes), isFirst);
         this.#waits.want(changes, isFirst);
         this.#registry.apply(changes, isFirst);
         if (isFirst) {
@@ -147,7 +141,7 @@ export class ClusterPolicies implements PolicySource {
       },
       refused: (refused) => view.revisionsMismatched(refused),
       failed: (error) => {
-        this.#namespaces.failed(error);
+        this.#objects.failed(error);
         if (isOutage(error)) {
           this.#downTimer ??= setTimeout(() => this.#isDown.resolve(), DOWN_AFTER_MS).unref();
         }
@@ -239,10 +233,8 @@ export class ClusterPolicies implements PolicySource {
   }
 
   /** Evaluation looks up namespaces and parameters. */
-  async find(object: ObjectReference): Promise<FindResult> {
-    return object.apiVersion === 'v1' && object.kind === 'Namespace'
-      ? await this.#namespaces.find(object.name)
-      : await this.#parameters.find(object);
+  find(object: ObjectReference): Promise<FindResult> {
+    return this.#objects.find(object);
   }
 
   policiesAnswer(): PoliciesAnswer {
@@ -284,8 +276,7 @@ export class ClusterPolicies implements PolicySource {
     this.#view.flush();
     await this.#control.stop();
     this.#stopping.abort(new Error('the policy server is stopping'));
-    const kept = this.#namespaces.stop();
-    this.#parameters.stop();
+    const kept = this.#objects.stop();
     this.#checks.stop();
     this.#waits.stop();
     this.#registry.stop();
@@ -333,9 +324,7 @@ function recorded(
   const allowed = JSON.stringify(namespacedPoliciesCapabilities);
   const isAllowed = (id: string, { definition }: PinnedPolicy): boolean =>
     !isNamespacedPolicyId(id) ||
-    (definition.kind === 'policy' ? [definition] : definition.members).every(
-      ({ hostCapabilities }) => JSON.stringify(hostCapabilities) === allowed,
-    );
+    moduleUses(definition).every(({ hostCapabilities }) => JSON.stringify(hostCapabilities) === allowed);
   return new Map(
     [...record.read('cluster')].map(([id, pinned]) => [id, isAllowed(id, pinned) ? pinned : withoutRevision(pinned)]),
   );

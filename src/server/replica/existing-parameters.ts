@@ -2,10 +2,9 @@
 import type { Cluster } from '../../cluster/index.ts';
 import type { NamespaceKeys, ParametersDefinition, ParametersResource } from '../../engine/index.ts';
 import type { WatchedChange, WatchedObject } from '../../evaluation/index.ts';
+import { failureOf, namespaceView, textIn, withText } from '../../evaluation/object-feeds/index.ts';
 import { keyOf, kubernetesKind, type KubernetesObject, type ResourceType } from '../../resources/index.ts';
 import { parseJson } from '../../values/index.ts';
-import { namespaceView } from './namespace-feed.ts';
-import { failureOf, textIn, withText } from './parameter-object.ts';
 
 /** Objects that are tried: twice the namespaces that Kubernetes is tested with. Others are not. */
 export const MAX_TRIED = 20_000;

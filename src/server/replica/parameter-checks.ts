@@ -1,7 +1,8 @@
 // Checks the parameters of policies that serve whenever they change, so that their status names invalid ones.
 import { isDeepStrictEqual } from 'node:util';
 import { MAX_REFUSED_NAMESPACES, type RefusedReport } from '../../control/index.ts';
-import type { ModuleUse, PolicyDefinition } from '../../engine/index.ts';
+import type { PolicyDefinition } from '../../engine/index.ts';
+import { moduleUses } from '../../engine/definition/index.ts';
 import {
   type LoadOutcome,
   type LoadRequest,
@@ -232,7 +233,7 @@ export class ParameterChecks {
     refused: readonly RefusedNamespace[],
   ): void {
     const before = this.#checked.get(id);
-    const keepsLast = usesOf(definition).some(({ parameters }) => parameters?.onInvalid === 'KeepLast');
+    const keepsLast = moduleUses(definition).some(({ parameters }) => parameters?.onInvalid === 'KeepLast');
     const known: Checked =
       before?.version === version
         ? before
@@ -298,12 +299,7 @@ export function servingLoad(
 }
 
 function hasParameters(definition: PolicyDefinition): boolean {
-  return usesOf(definition).some(({ parameters }) => parameters !== undefined);
-}
-
-/** A policy alone, or the members of a group. */
-function usesOf(definition: PolicyDefinition): readonly ModuleUse[] {
-  return definition.kind === 'policy' ? [definition] : definition.members;
+  return moduleUses(definition).some(({ parameters }) => parameters !== undefined);
 }
 
 /** Objects for a trial: not the ones before, with which KeepLast would hide that parameters are invalid. */
@@ -323,7 +319,7 @@ function objectsFor(
   changes: readonly WatchedChange[],
   namespaces: readonly string[],
 ): readonly WatchedChange[] {
-  const shared = usesOf(definition).flatMap(({ parameters }) =>
+  const shared = moduleUses(definition).flatMap(({ parameters }) =>
     parameters !== undefined && 'resource' in parameters.from ? (parameters.from.resource.namespace ?? []) : [],
   );
   const needed = new Set([...namespaces, ...shared]);
@@ -336,7 +332,7 @@ function objectsFor(
 /** Namespaces with parameters of a policy. */
 function placesOf(definition: PolicyDefinition, changes: readonly WatchedChange[]): readonly string[] {
   const places = new Set<string>();
-  for (const { parameters } of usesOf(definition)) {
+  for (const { parameters } of moduleUses(definition)) {
     if (parameters === undefined) {
       continue;
     }

@@ -1,7 +1,8 @@
 // Tries new revisions with the parameters that exist, beside what serves: only what a change would newly refuse counts.
 import type { PrevalidationResult } from '../../control/index.ts';
 import { INVALID_PARAMETERS, refusedText, type RefusedReport } from '../../control/index.ts';
-import type { ModuleUse, ParametersDefinition, PolicyDefinition } from '../../engine/index.ts';
+import type { ParametersDefinition, PolicyDefinition } from '../../engine/index.ts';
+import { moduleUses } from '../../engine/definition/index.ts';
 import type { LoadOutcome, LoadRequest, RefusedNamespace } from '../../evaluation/index.ts';
 import { MAX_WARNING_LENGTH, namespaceOfPolicyId } from '../../resources/index.ts';
 import { errorText, listed, shortened } from '../../values/index.ts';
@@ -122,8 +123,7 @@ export class ParameterTrials {
 }
 
 function parametersOf(definition: PolicyDefinition): readonly ParametersDefinition[] {
-  const uses: readonly ModuleUse[] = definition.kind === 'policy' ? [definition] : definition.members;
-  return uses.flatMap(({ parameters }) => (parameters === undefined ? [] : [parameters]));
+  return moduleUses(definition).flatMap(({ parameters }) => (parameters === undefined ? [] : [parameters]));
 }
 
 function compared(tried: number, refused: readonly RefusedNamespace[], today: Today): Comparison {

@@ -2,10 +2,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { INVALID_PARAMETERS, type RevisionReport } from '../../control/index.ts';
 import type { WatchedChange } from '../../evaluation/index.ts';
+import { objectNeeds } from '../../evaluation/object-feeds/index.ts';
 import { namespaceOfPolicyId } from '../../resources/index.ts';
 import type { WaitingRevision, WantedChanges } from '../policies/wanted-policy.ts';
 import { CHECK_DELAY_MS } from './parameter-checks.ts';
-import { specNeeds } from './parameter-needs.ts';
 import { namespacesOfFingerprint, parametersFingerprint } from './parameters-fingerprint.ts';
 
 export interface ParameterWaitsOptions {
@@ -82,7 +82,7 @@ export class ParameterWaits {
     { name, uid, revision, snapshot, tried }: WaitingRevision,
     objects: readonly WatchedChange[],
   ): readonly RevisionReport[] {
-    const { kinds, readsNamespaces } = specNeeds(snapshot);
+    const { kinds, readsNamespaces } = objectNeeds([snapshot]);
     const needed = [...kinds, ...(readsNamespaces ? [{ apiVersion: 'v1', kind: 'Namespace' }] : [])];
     const parameters = needed.every((kind) => this.#listed.has(kindText(kind)))
       ? parametersFingerprint(snapshot, namespaceOfPolicyId(policy), objects, namespacesOfFingerprint(tried))

@@ -1,9 +1,9 @@
 // A short text for the parameters that a policy reads, which differs when they differ.
 import { hash } from 'node:crypto';
 import type { WatchedChange, WatchedObject } from '../../evaluation/index.ts';
+import { mayReadNamespace, specParameters } from '../../evaluation/object-feeds/index.ts';
 import { isJsonObject, type JsonObject, own, parseJson, textOf, textsOf, objectIn } from '../../values/index.ts';
 import { MAX_TRIED } from './existing-parameters.ts';
-import { mayReadNamespace, specParameters } from './parameter-needs.ts';
 
 /** Namespaces that a fingerprint names at most, so that it fits its field; beyond, those of all namespaces count. */
 const MAX_NAMED = 32;

@@ -7,7 +7,7 @@ import {
   namespaceOfPolicyId,
   policyId,
 } from '../../resources/index.ts';
-import type { ModuleUse, PolicyDefinition } from '../../engine/index.ts';
+import { moduleUses } from '../../engine/definition/index.ts';
 import type {
   CompiledPolicyModule,
   LoadOutcome,
@@ -303,7 +303,7 @@ function kindsOfEveryReview(
   { modules, digests }: LoadOutcome & { readonly ok: true },
 ): readonly ContextAwareResource[] {
   const modes = new Map(modules.map(({ digest, mode }) => [digest, mode]));
-  return usesOf(definition).flatMap(({ module, contextAwareResources }) => {
+  return moduleUses(definition).flatMap(({ module, contextAwareResources }) => {
     const mode = modes.get(digests[module] ?? '');
     return mode === 'opa' || mode === 'gatekeeper' || mode === 'builtin' ? contextAwareResources : [];
   });
@@ -316,7 +316,7 @@ function pinnedDigests({ digests }: LoadOutcome & { readonly ok: true }): Readon
 
 /** The kinds of parameters, which are read for every review. */
 function parameterKinds({ definition }: Pick<LoadRequest, 'definition'>): readonly ContextAwareResource[] {
-  return usesOf(definition).flatMap(({ parameters }) =>
+  return moduleUses(definition).flatMap(({ parameters }) =>
     parameters !== undefined && 'resource' in parameters.from ? [parameters.from.resource] : [],
   );
 }
@@ -324,14 +324,10 @@ function parameterKinds({ definition }: Pick<LoadRequest, 'definition'>): readon
 /** All kinds that the policy or its members read, without duplicates. */
 function declaredKinds({ definition }: Pick<LoadRequest, 'definition'>): readonly ContextAwareResource[] {
   const kinds = [
-    ...usesOf(definition).flatMap(({ contextAwareResources }) => contextAwareResources),
+    ...moduleUses(definition).flatMap(({ contextAwareResources }) => contextAwareResources),
     ...parameterKinds({ definition }),
   ];
   return [...new Map(kinds.map((resource) => [textOf(resource), resource])).values()];
-}
-
-function usesOf(definition: PolicyDefinition): readonly ModuleUse[] {
-  return definition.kind === 'policy' ? [definition] : definition.members;
 }
 
 function textOf({ apiVersion, kind }: ContextAwareResource): string {

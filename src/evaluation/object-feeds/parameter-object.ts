@@ -1,5 +1,5 @@
 // Objects with parameters, as workers get them.
-import type { ObjectFailure } from '../../evaluation/index.ts';
+import type { ObjectFailure } from '../watched-objects.ts';
 import { excessText, type KubernetesObject, parametersText } from '../../resources/index.ts';
 
 /** An object as its cache keeps it: its text, which takes less memory, or the length of a text that is too long. */

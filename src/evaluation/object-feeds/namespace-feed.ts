@@ -2,29 +2,28 @@
 // Watched only while such policies exist: most policies select namespaces by name, or all. After a start, recorded labels
 // are used while the cluster is unavailable.
 import { ApiError } from '../../cluster/index.ts';
-import type { FindResult } from '../../evaluation/index.ts';
-import { kubernetesKind, NAMESPACE_NAME_LABEL, namespaceText } from '../../resources/index.ts';
-import type { KubernetesObject, PolicyMatch } from '../../resources/index.ts';
+import { kubernetesKind, namespaceText } from '../../resources/index.ts';
+import type { KubernetesObject } from '../../resources/index.ts';
 import { errorText } from '../../values/index.ts';
-import type { WantedChanges, WantedPolicy } from '../policies/wanted-policy.ts';
+import type { FindResult } from '../watched-objects.ts';
 import type { NamespaceEntry, NamespaceRecord } from './namespace-record.ts';
-import { NO_NEEDS, parameterNeeds } from './parameter-needs.ts';
-import { WatchedKind, type WatchedKindOptions } from './watched-kind.ts';
+import type { ChangedNeeds } from './object-needs.ts';
+import { KindFeed, type KindFeedOptions } from './kind-feed.ts';
 
 /** HTTP status of an overloaded API server. */
 const TOO_MANY_REQUESTS = 429;
 
 type Labels = NamespaceEntry[1];
 
-export interface NamespaceFeedOptions extends Pick<WatchedKindOptions, 'cluster' | 'publish' | 'log'> {
-  /** Records labels for the next start. */
-  readonly record: NamespaceRecord;
+export interface NamespaceFeedOptions extends Pick<KindFeedOptions, 'cluster' | 'publish' | 'log'> {
+  /** Records labels for the next start. Default: they are read anew. */
+  readonly record?: NamespaceRecord;
 }
 
 /** Watches and publishes the labels of namespaces while policies need them. */
 export class NamespaceFeed {
   readonly #options: NamespaceFeedOptions;
-  readonly #kind: WatchedKind;
+  readonly #kind: KindFeed;
   /** Policies that need labels or annotations, with the annotations. */
   readonly #needing = new Map<string, readonly string[]>();
   /** Annotations that the watch keeps. */
@@ -37,12 +36,12 @@ export class NamespaceFeed {
   constructor(options: NamespaceFeedOptions) {
     const { cluster, publish, record, log } = options;
     this.#options = options;
-    this.#recorded = record.read();
+    this.#recorded = record?.read() ?? new Map<string, Labels>();
     const type = kubernetesKind('v1', 'Namespace');
     if (type === undefined) {
       throw new Error('expected Namespace among the known kinds');
     }
-    this.#kind = new WatchedKind({
+    this.#kind = new KindFeed({
       cluster,
       type,
       transform: (namespace) => trimmed(namespace, this.#annotations),
@@ -50,7 +49,7 @@ export class NamespaceFeed {
       publish,
       changed: () => {
         this.#recorded = new Map();
-        record.changed(() => this.#kind.list().map(entryOf));
+        record?.changed(() => this.#kind.list().map(entryOf));
       },
       failed: (error) => this.failed(error),
       log,
@@ -63,13 +62,12 @@ export class NamespaceFeed {
   }
 
   /** Updates which policies need labels; `isFirst`: these are all policies. */
-  want(changes: WantedChanges, isFirst: boolean): void {
+  want(changes: ChangedNeeds, isFirst: boolean): void {
     if (isFirst) {
       this.#needing.clear();
     }
-    for (const [id, wanted] of changes) {
-      const needs = wanted === undefined ? NO_NEEDS : parameterNeeds(wanted);
-      if (wanted !== undefined && (needs.readsNamespaces || needsLabels(wanted))) {
+    for (const [id, needs] of changes) {
+      if (needs?.readsNamespaces === true) {
         this.#needing.set(id, needs.annotations);
       } else {
         this.#needing.delete(id);
@@ -120,7 +118,7 @@ export class NamespaceFeed {
   /** Resolves when the last labels are on disk. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    const flushed = this.#options.record.flush();
+    const flushed = this.#options.record?.flush();
     this.#kind.stop();
     await flushed;
   }
@@ -159,14 +157,4 @@ function trimmed({ apiVersion, kind, metadata }: KubernetesObject, keys: readonl
       ...(kept.length === 0 ? {} : { annotations: Object.fromEntries(kept) }),
     },
   };
-}
-
-function needsLabels({ serving, staged, failed }: WantedPolicy): boolean {
-  return [serving, ...staged, failed].some((one) => one?.match !== undefined && selectsByLabels(one.match));
-}
-
-/** Whether a policy selects namespaces by other labels than their name. */
-function selectsByLabels({ namespaceSelector: { matchLabels = {}, matchExpressions = [] } }: PolicyMatch): boolean {
-  const keys = [...Object.keys(matchLabels), ...matchExpressions.map(({ key }) => key)];
-  return keys.some((key) => key !== NAMESPACE_NAME_LABEL);
 }

@@ -2,7 +2,7 @@
 // the other two users of a watch, and nothing more: this one pushes changes to workers, `CachedKind` makes policies wait for a list,
 // and `WatchedKinds` of governance wakes the controllers that read an object.
 import { type Cluster, isNotFound } from '../../cluster/index.ts';
-import type { FindResult, ObjectFailure, WatchedChange, WatchedObject } from '../../evaluation/index.ts';
+import type { FindResult, ObjectFailure, WatchedChange, WatchedObject } from '../watched-objects.ts';
 import type { Logger } from '../../log/index.ts';
 import { apiVersionOf, keyOf, keyText } from '../../resources/index.ts';
 import type { KubernetesObject, ObjectKey, ResourceType } from '../../resources/index.ts';
@@ -19,7 +19,7 @@ const FIND_TIMEOUT_MS = 3_000;
 
 const ABSENT: ObjectFailure = { state: 'absent' };
 
-export interface WatchedKindOptions {
+export interface KindFeedOptions {
   readonly cluster: Pick<Cluster, 'get' | 'list' | 'watch'>;
   readonly type: ResourceType;
   /** The fields of an object that are kept. */
@@ -44,8 +44,8 @@ export interface WatchedKindOptions {
 }
 
 /** Publishes the objects of a kind: all while it is watched, otherwise those that reviews need, for a while. */
-export class WatchedKind {
-  readonly #options: WatchedKindOptions;
+export class KindFeed {
+  readonly #options: KindFeedOptions;
   #watch: KindWatch | undefined;
   readonly #finding = new Map<string, Promise<FindResult>>();
   /** Individually read objects, until only the watch applies. */
@@ -53,7 +53,7 @@ export class WatchedKind {
   /** Recorded objects, until the watch has listed the kind. */
   #restored: ReadonlyMap<string, WatchedObject> = new Map();
 
-  constructor(options: WatchedKindOptions) {
+  constructor(options: KindFeedOptions) {
     this.#options = options;
   }
 
@@ -164,7 +164,7 @@ export class WatchedKind {
 
 /** One watch of a kind. Reports all objects when they are listed, later those whose view changed, in batches. */
 class KindWatch {
-  readonly #options: WatchedKindOptions;
+  readonly #options: KindFeedOptions;
   readonly #report: (isAll: boolean, objects: readonly WatchedObject[]) => void;
   readonly #cache: ObjectCache;
   readonly #stopping = new AbortController();
@@ -172,7 +172,7 @@ class KindWatch {
   #reporting: NodeJS.Immediate | undefined;
   #isListed = false;
 
-  constructor(options: WatchedKindOptions, report: (isAll: boolean, objects: readonly WatchedObject[]) => void) {
+  constructor(options: KindFeedOptions, report: (isAll: boolean, objects: readonly WatchedObject[]) => void) {
     const { cluster, type, transform, fieldSelector, log } = options;
     this.#options = options;
     this.#report = report;
@@ -233,7 +233,7 @@ class KindWatch {
   }
 }
 
-function published({ view, failure }: WatchedKindOptions, key: ObjectKey, object: KubernetesObject): WatchedObject {
+function published({ view, failure }: KindFeedOptions, key: ObjectKey, object: KubernetesObject): WatchedObject {
   const failed = failure?.(object);
   return failed === undefined ? [key, view(object)] : [key, undefined, failed];
 }

@@ -2,26 +2,26 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
-import type { WatchedChange } from '../../evaluation/index.ts';
+import type { WatchedChange } from '../watched-objects.ts';
 import { kubernetesKind } from '../../resources/index.ts';
 import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
-import { ReplicaCluster } from './testing/replica-cluster.ts';
-import { WatchedKind } from './watched-kind.ts';
+import { CountedCluster } from '../testing/counted-cluster.ts';
+import { KindFeed } from './kind-feed.ts';
 
 const CONFIG_MAPS = kubernetesKind('v1', 'ConfigMap') as ResourceType;
 const CONFIG_MAP = { apiVersion: 'v1', kind: 'ConfigMap' };
 
 describe('a watched kind in namespaces', () => {
-  let cluster: ReplicaCluster;
-  let kind: WatchedKind;
+  let cluster: CountedCluster;
+  let kind: KindFeed;
   let changes: WatchedChange[];
   /** The values in the published objects, by name. */
   let pods: Map<string, unknown>;
   let failures: unknown[];
   beforeEach(async () => {
-    cluster = await ReplicaCluster.open();
+    cluster = await CountedCluster.open();
     [changes, failures, pods] = [[], [], new Map()];
-    kind = new WatchedKind({
+    kind = new KindFeed({
       cluster: cluster.admin,
       type: CONFIG_MAPS,
       transform: (object) => object,
@@ -46,7 +46,7 @@ describe('a watched kind in namespaces', () => {
 
   const configMap = (name: string, limit: string): KubernetesObject => ({
     ...CONFIG_MAP,
-    metadata: { name, namespace: 'portcullis' },
+    metadata: { name, namespace: 'default' },
     data: { pods: limit },
   });
   const until = async (holds: () => boolean): Promise<void> => {
@@ -61,21 +61,21 @@ describe('a watched kind in namespaces', () => {
     assert.deepEqual([changes.length, changes[0]?.isAll], [1, true]);
     await cluster.admin.patch(
       CONFIG_MAPS,
-      { namespace: 'portcullis', name: 'limits' },
+      { namespace: 'default', name: 'limits' },
       { type: 'merge', body: { metadata: { labels: { seen: 'no' } } } },
     );
     await cluster.admin.create(CONFIG_MAPS, configMap('other', '2'));
     await until(() => pods.get('other') === '2');
     assert.equal(changes.length, 2, 'a label is not part of the view');
-    assert.deepEqual(changes[1]?.objects, [[{ namespace: 'portcullis', name: 'other' }, '{"data":{"pods":"2"}}']]);
+    assert.deepEqual(changes[1]?.objects, [[{ namespace: 'default', name: 'other' }, '{"data":{"pods":"2"}}']]);
     kind.unwatch();
     assert.equal(pods.size, 0);
   });
 
   it('has its objects read one by one while it is not watched', async () => {
-    assert.deepEqual(await kind.find({ namespace: 'portcullis', name: 'limits' }), { state: 'published' });
+    assert.deepEqual(await kind.find({ namespace: 'default', name: 'limits' }), { state: 'published' });
     assert.equal(pods.get('limits'), '1');
-    assert.deepEqual(await kind.find({ namespace: 'portcullis', name: 'none' }), { state: 'absent' });
+    assert.deepEqual(await kind.find({ namespace: 'default', name: 'none' }), { state: 'absent' });
     assert.deepEqual(failures, []);
   });
 });

@@ -2,13 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiResource, Cluster } from '../../cluster/index.ts';
 import type { ObjectReference } from '../../engine/index.ts';
-import type { FindResult, ObjectFailure, WatchedChange } from '../../evaluation/index.ts';
+import type { FindResult, ObjectFailure, WatchedChange } from '../watched-objects.ts';
 import type { Logger } from '../../log/index.ts';
 import { errorText } from '../../values/index.ts';
-import type { WantedChanges } from '../policies/wanted-policy.ts';
-import { NO_NEEDS, type ParameterKindName, type ParameterNeeds, parameterNeeds } from './parameter-needs.ts';
+import type { ChangedNeeds, ObjectNeeds, ParameterKindName } from './object-needs.ts';
 import { failureOf, identityOf, textIn, withText } from './parameter-object.ts';
-import { WatchedKind } from './watched-kind.ts';
+import { KindFeed } from './kind-feed.ts';
 
 /** Delay before a kind that could not be watched is looked for again: discovery documents are cached. Milliseconds. */
 const RETRY_MS = 5_000;
@@ -28,7 +27,7 @@ export interface ParameterFeedOptions {
 export class ParameterFeed {
   readonly #options: ParameterFeedOptions;
   /** By policy; without policies that need none. */
-  readonly #needs = new Map<string, ParameterNeeds>();
+  readonly #needs = new Map<string, ObjectNeeds>();
   /** By API version and kind. */
   readonly #kinds = new Map<string, ParameterKind>();
   #isStopped = false;
@@ -38,18 +37,18 @@ export class ParameterFeed {
   }
 
   /** Updates which kinds policies need; `isFirst`: these are all policies. */
-  want(changes: WantedChanges, isFirst: boolean): void {
+  want(changes: ChangedNeeds, isFirst: boolean): void {
     if (isFirst) {
       this.#needs.clear();
     }
-    let isChanged = false;
-    for (const [id, wanted] of changes) {
-      const needs = wanted === undefined ? NO_NEEDS : parameterNeeds(wanted);
+    let isChanged = isFirst;
+    for (const [id, needs] of changes) {
       const hadNeeds = this.#needs.delete(id);
-      if (needs.kinds.length > 0) {
+      const hasNeeds = needs !== undefined && needs.kinds.length > 0;
+      if (hasNeeds) {
         this.#needs.set(id, needs);
       }
-      isChanged ||= hadNeeds || needs.kinds.length > 0;
+      isChanged ||= hadNeeds || hasNeeds;
     }
     if (isChanged && !this.#isStopped) {
       this.#watchNeeded();
@@ -100,8 +99,8 @@ class ParameterKind {
   readonly #kind: string;
   readonly #stopping = new AbortController();
   #names: ReadonlySet<string> = new Set();
-  #watched: WatchedKind | undefined;
-  #starting: Promise<WatchedKind | FailedStart> | undefined;
+  #watched: KindFeed | undefined;
+  #starting: Promise<KindFeed | FailedStart> | undefined;
 
   constructor(options: ParameterFeedOptions, { apiVersion, kind }: ParameterKindName) {
     this.#options = options;
@@ -123,7 +122,7 @@ class ParameterKind {
 
   async find(namespace: string, name: string): Promise<FindResult> {
     const started = this.#watched ?? (await this.#start());
-    if (!(started instanceof WatchedKind)) {
+    if (!(started instanceof KindFeed)) {
       return { state: 'unreadable', reason: started.reason };
     }
     return await started.find({ namespace, name });
@@ -145,19 +144,19 @@ class ParameterKind {
   async #keepStarting(): Promise<void> {
     const names = this.#names;
     const { signal } = this.#stopping;
-    while (!signal.aborted && names === this.#names && !((await this.#start()) instanceof WatchedKind)) {
+    while (!signal.aborted && names === this.#names && !((await this.#start()) instanceof KindFeed)) {
       await sleep(this.#options.retryMs ?? RETRY_MS, undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
 
-  #start(): Promise<WatchedKind | FailedStart> {
+  #start(): Promise<KindFeed | FailedStart> {
     this.#starting ??= this.#tryStart(this.#names).finally(() => {
       this.#starting = undefined;
     });
     return this.#starting;
   }
 
-  async #tryStart(names: ReadonlySet<string>): Promise<WatchedKind | FailedStart> {
+  async #tryStart(names: ReadonlySet<string>): Promise<KindFeed | FailedStart> {
     let type: ApiResource | undefined;
     try {
       type = await this.#discovered();
@@ -177,10 +176,10 @@ class ParameterKind {
     return this.#watched;
   }
 
-  #watch(type: ApiResource): WatchedKind {
+  #watch(type: ApiResource): KindFeed {
     const { cluster, publish, log } = this.#options;
     const [name, ...others] = this.#names;
-    const watched = new WatchedKind({
+    const watched = new KindFeed({
       cluster,
       type,
       // Objects of one name are few, also of a kind such as ConfigMap.

@@ -9,20 +9,15 @@ import { pino } from 'pino';
 import { ApiError, ClusterError } from '../../cluster/index.ts';
 import { kubernetesKind, MAX_PARAMETERS_LENGTH, NAMESPACE_NAME_LABEL } from '../../resources/index.ts';
 import type { MatchSelector, PolicyMatch, ResourceType } from '../../resources/index.ts';
-import type { WatchedChange } from '../../evaluation/index.ts';
+import type { WatchedChange } from '../watched-objects.ts';
 import { NamespaceFeed } from './namespace-feed.ts';
 import { NamespaceRecord } from './namespace-record.ts';
-import type { WantedPolicy } from '../policies/wanted-policy.ts';
-import { ReplicaCluster } from './testing/replica-cluster.ts';
+import { type ObjectNeeds, objectNeeds } from './object-needs.ts';
+import { CountedCluster } from '../testing/counted-cluster.ts';
 
 const NAMESPACES = kubernetesKind('v1', 'Namespace') as ResourceType;
 
-function selecting(namespaceSelector: MatchSelector): WantedPolicy {
-  return {
-    staged: [],
-    failed: { name: 'p-1', uid: '1', revision: 1, message: '', failurePolicy: 'Fail', match: match(namespaceSelector) },
-  };
-}
+const selecting = (selector: MatchSelector): ObjectNeeds => objectNeeds([], [match(selector)]);
 
 function match(namespaceSelector: MatchSelector): PolicyMatch {
   return {
@@ -48,14 +43,14 @@ function viewIn(text: string): { metadata: { labels: Readonly<Record<string, str
   return JSON.parse(text) as ReturnType<typeof viewIn>;
 }
 
-describe('the namespaces of a replica', () => {
-  let cluster: ReplicaCluster;
+describe('the namespaces that policies need', () => {
+  let cluster: CountedCluster;
   let feed: NamespaceFeed;
   let known: Map<string, Readonly<Record<string, string>>>;
   let published: WatchedChange[];
   let folder: Awaited<ReturnType<typeof mkdtempDisposable>>;
   beforeEach(async () => {
-    cluster = await ReplicaCluster.open();
+    cluster = await CountedCluster.open();
     folder = await mkdtempDisposable(join(tmpdir(), 'portcullis-namespaces-'));
     feed = open();
     await create('shop', { env: 'prod' });
@@ -202,10 +197,8 @@ describe('the namespaces of a replica', () => {
   });
 
   it('have the annotations that are parameters, and null for those that they lack', async () => {
-    const needing = (...annotations: readonly string[]): WantedPolicy => {
-      const parameters = { from: { namespace: { annotations } }, settingsExpression: '{}' };
-      return { staged: [{ name: 'a', uid: 'a', snapshot: { parameters }, order: 0 }] };
-    };
+    const needing = (...annotations: readonly string[]): ObjectNeeds =>
+      objectNeeds([{ parameters: { from: { namespace: { annotations } }, settingsExpression: '{}' } }]);
     const shop = (): string =>
       published.at(-1)?.objects.find(([{ name }]) => name === 'shop')?.[1] ?? '{"metadata":{}}';
     const metadata = { name: 'shop' };

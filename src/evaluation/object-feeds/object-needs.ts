@@ -1,6 +1,6 @@
-// The objects that parameters of policies need, from specs that are not validated in this thread.
+// The objects that evaluation looks up for a policy before it runs, from specs that are not validated in this thread.
+import { NAMESPACE_NAME_LABEL, type PolicyMatch } from '../../resources/index.ts';
 import { isJsonObject, type JsonObject, own, textOf, textsOf, objectIn } from '../../values/index.ts';
-import type { WantedPolicy } from '../policies/wanted-policy.ts';
 
 /** A kind of parameters, and the name of its objects. */
 export interface ParameterKindName {
@@ -9,7 +9,8 @@ export interface ParameterKindName {
   readonly name: string;
 }
 
-export interface ParameterNeeds {
+/** What evaluation looks up for a policy. */
+export interface ObjectNeeds {
   readonly kinds: readonly ParameterKindName[];
   /** Whether labels or annotations of namespaces are needed. */
   readonly readsNamespaces: boolean;
@@ -17,28 +18,35 @@ export interface ParameterNeeds {
   readonly annotations: readonly string[];
 }
 
-export const NO_NEEDS: ParameterNeeds = { kinds: [], readsNamespaces: false, annotations: [] };
+/** Needs by policy; undefined when the policy was removed. */
+export type ChangedNeeds = ReadonlyMap<string, ObjectNeeds | undefined>;
 
-/** The needs of all revisions of a policy that serve, may serve soon, or wait for other parameters. */
-export function parameterNeeds({ serving, staged, waiting }: WantedPolicy): ParameterNeeds {
-  const revisions = [serving, ...staged, waiting].filter((one) => one !== undefined);
-  const all = revisions.flatMap(({ snapshot }) => specParameters(snapshot));
-  return all.length === 0 ? NO_NEEDS : needsOf(all);
-}
-
-/** The needs of the spec of a policy. */
-export function specNeeds(spec: unknown): ParameterNeeds {
-  return needsOf(specParameters(spec));
-}
-
-function needsOf(parameters: readonly JsonObject[]): ParameterNeeds {
+/**
+ * The needs of a policy.
+ * @param specs of its versions, or of its parts, each with `parameters`
+ * @param matches the requests that these match, where that is known
+ */
+export function objectNeeds(
+  specs: readonly unknown[],
+  matches: readonly (PolicyMatch | undefined)[] = [],
+): ObjectNeeds {
+  const parameters = specs.flatMap(specParameters);
   const sources = parameters.map((one) => objectIn(one, 'from'));
   const namespaces = sources.map((from) => own(from, 'namespace')).filter(isJsonObject);
   return {
     kinds: sources.flatMap((from) => kindOf(own(from, 'resource')) ?? []),
-    readsNamespaces: namespaces.length > 0 || parameters.some(mayReadNamespace),
+    readsNamespaces:
+      namespaces.length > 0 ||
+      parameters.some(mayReadNamespace) ||
+      matches.some((match) => match !== undefined && selectsByLabels(match)),
     annotations: namespaces.flatMap((keys) => textsOf(own(keys, 'annotations'))),
   };
+}
+
+/** Whether a policy selects namespaces by other labels than their name. */
+function selectsByLabels({ namespaceSelector: { matchLabels = {}, matchExpressions = [] } }: PolicyMatch): boolean {
+  const keys = [...Object.keys(matchLabels), ...matchExpressions.map(({ key }) => key)];
+  return keys.some((key) => key !== NAMESPACE_NAME_LABEL);
 }
 
 /** The `parameters` of a spec: of a policy, or of the members of a group. */

@@ -3,13 +3,12 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import type { LookupResult } from '../../engine/index.ts';
-import { WatchedObjects } from '../../evaluation/index.ts';
+import { WatchedObjects } from '../watched-objects.ts';
 import { kubernetesKind, MAX_PARAMETERS_LENGTH } from '../../resources/index.ts';
 import type { ResourceType } from '../../resources/index.ts';
-import type { WantedPolicy } from '../policies/wanted-policy.ts';
 import { ParameterFeed } from './parameter-feed.ts';
-import { specNeeds } from './parameter-needs.ts';
-import { ReplicaCluster } from './testing/replica-cluster.ts';
+import { type ObjectNeeds, objectNeeds } from './object-needs.ts';
+import { CountedCluster } from '../testing/counted-cluster.ts';
 
 const PROFILES: ResourceType = {
   group: 'example.com',
@@ -21,49 +20,47 @@ const PROFILES: ResourceType = {
 const DEFINITIONS = kubernetesKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition') as ResourceType;
 const PROFILE = { apiVersion: 'example.com/v1', kind: 'ToolProfile' };
 
+/** Of one spec. */
+const needs = (spec: unknown): ObjectNeeds => objectNeeds([spec]);
+
 function parameters(from: object, settingsExpression = "{'a': params.a}"): object {
   return { from, overridable: ['a'], settingsExpression };
 }
 
-function wanted(...specs: readonly object[]): WantedPolicy {
-  const staged = specs.map((snapshot, index) => ({ name: `${index}`, uid: `${index}`, snapshot, order: 0 }));
-  return { staged };
-}
-
-const POLICY = wanted({ parameters: parameters({ resource: { ...PROFILE, name: 'profile' } }) });
+const POLICY = needs({ parameters: parameters({ resource: { ...PROFILE, name: 'profile' } }) });
 
 describe('the needs of parameters', () => {
   it('are those of the policy or of its members', () => {
     const resource = { ...PROFILE, name: 'profile' };
-    assert.deepEqual(specNeeds({ parameters: parameters({ resource }) }), {
+    assert.deepEqual(needs({ parameters: parameters({ resource }) }), {
       kinds: [resource],
       readsNamespaces: false,
       annotations: [],
     });
     const keys = { annotations: ['uid'], labels: ['tier'] };
-    assert.deepEqual(specNeeds({ policies: { a: { parameters: parameters({ namespace: keys }) }, b: {} } }), {
+    assert.deepEqual(needs({ policies: { a: { parameters: parameters({ namespace: keys }) }, b: {} } }), {
       kinds: [],
       readsNamespaces: true,
       annotations: ['uid'],
     });
     const expression = "{'a': namespaceObject.metadata.name}";
-    assert.equal(specNeeds({ parameters: parameters({ resource }, expression) }).readsNamespaces, true);
+    assert.equal(needs({ parameters: parameters({ resource }, expression) }).readsNamespaces, true);
   });
 
   it('are none for anything else', () => {
     for (const spec of [undefined, null, [], {}, { parameters: 1 }, { parameters: {} }, { policies: [null] }]) {
-      assert.deepEqual(specNeeds(spec), { kinds: [], readsNamespaces: false, annotations: [] });
+      assert.deepEqual(needs(spec), { kinds: [], readsNamespaces: false, annotations: [] });
     }
   });
 });
 
-describe('the parameters of a replica', () => {
-  let cluster: ReplicaCluster;
+describe('the parameters that policies need', () => {
+  let cluster: CountedCluster;
   let feed: ParameterFeed;
   /** The objects of a worker. */
   let worker: WatchedObjects;
   beforeEach(async () => {
-    cluster = await ReplicaCluster.open();
+    cluster = await CountedCluster.open();
     worker = new WatchedObjects();
     feed = new ParameterFeed({
       cluster: cluster.admin,
@@ -92,8 +89,8 @@ describe('the parameters of a replica', () => {
     });
   }
   const create = (name: string, uid: unknown): Promise<unknown> =>
-    cluster.admin.create(PROFILES, { ...PROFILE, metadata: { name, namespace: 'portcullis' }, spec: { uid } });
-  const found = (name = 'profile'): LookupResult => worker.find({ ...PROFILE, namespace: 'portcullis', name });
+    cluster.admin.create(PROFILES, { ...PROFILE, metadata: { name, namespace: 'default' }, spec: { uid } });
+  const found = (name = 'profile'): LookupResult => worker.find({ ...PROFILE, namespace: 'default', name });
   const uidOf = (result: LookupResult): unknown =>
     result.state === 'found' ? (result.object.spec as { uid: unknown }).uid : result.state;
   const until = async (holds: () => boolean): Promise<void> => {
@@ -101,18 +98,22 @@ describe('the parameters of a replica', () => {
       await sleep(5);
     }
   };
-  const find = (name = 'profile') => feed.find({ ...PROFILE, namespace: 'portcullis', name });
+  const find = (name = 'profile') => feed.find({ ...PROFILE, namespace: 'default', name });
 
   it('are published while a policy needs them, each change of them too', async () => {
     await define();
     await create('profile', 1);
     feed.want(new Map([['p', POLICY]]), true);
     await until(() => uidOf(found()) === 1);
-    const key = { namespace: 'portcullis', name: 'profile' };
+    const key = { namespace: 'default', name: 'profile' };
     await cluster.admin.patch(PROFILES, key, { type: 'merge', body: { spec: { uid: 2 } } });
     await until(() => uidOf(found()) === 2);
     feed.want(new Map([['p', undefined]]), false);
     assert.equal(found().state, 'unknown');
+    feed.want(new Map([['p', POLICY]]), true);
+    await until(() => uidOf(found()) === 2);
+    feed.want(new Map(), true);
+    assert.equal(found().state, 'unknown', 'there are no other policies');
   });
 
   it('are watched once, whatever the number of policies and objects', async () => {
@@ -131,7 +132,7 @@ describe('the parameters of a replica', () => {
 
   it('are only the objects of the names that policies use', async () => {
     await define();
-    const other = wanted({ parameters: parameters({ resource: { ...PROFILE, name: 'other' } }) });
+    const other = needs({ parameters: parameters({ resource: { ...PROFILE, name: 'other' } }) });
     feed.want(
       new Map([
         ['p', POLICY],
