@@ -131,6 +131,20 @@ describe('imports between sub-folders of src/', () => {
   });
 });
 
+describe('the hub and the members of governance', () => {
+  it('import nothing of each other: each runs alone', () => {
+    const sides = ['hub', 'member'].map((side) => join('governance', side));
+    const sideOf = (file: string): string | undefined => sides.find((side) => file.startsWith(side + sep));
+    const ofSides = relativeImports().filter(({ file }) => sideOf(file) !== undefined);
+    assert.ok(ofSides.length > 100);
+    const crossing = ofSides.filter(({ file, specifier }) => {
+      const target = sideOf(join(dirname(file), specifier));
+      return target !== undefined && target !== sideOf(file);
+    });
+    assert.deepEqual(crossing, []);
+  });
+});
+
 describe('packages that src/ imports', () => {
   it('are dependencies, which an installation has', () => {
     const { dependencies } = JSON.parse(readFileSync(join(source, '..', 'package.json'), 'utf8')) as {

@@ -1,13 +1,14 @@
 // Assembles the controllers of governance policies for a cluster that is its own hub.
 import { POLICIES } from '../resources/index.ts';
 import { aborted, type Runnable } from '../runtime/index.ts';
-import type { GovernanceReviews } from './admission/governance-reviews.ts';
-import { GovernanceParts, type GovernancePartsOptions } from './governance-parts.ts';
+import type { GovernanceReviews } from './hub/admission/governance-reviews.ts';
+import { GovernanceParts, type GovernancePartsOptions } from './parts/governance-parts.ts';
 import type { GovernanceSettings } from './policy/governance-settings.ts';
-import { HubControllers } from './hub-controllers.ts';
-import { MemberControllers } from './member-controllers.ts';
+import { HubControllers } from './hub/hub-controllers.ts';
+import { MemberControllers } from './member/member-controllers.ts';
 import type { OtherControllers } from './other-controllers.ts';
 import { OwnCluster } from './targets/own-cluster.ts';
+import type { Targets } from './targets/targets.ts';
 
 export interface GovernanceOptions extends GovernancePartsOptions {
   readonly settings: GovernanceSettings;
@@ -24,6 +25,8 @@ export class GovernanceControllers implements Runnable {
   readonly ready: Promise<void>;
   /** The rules for writes of governance kinds; they use caches only. */
   readonly reviews: GovernanceReviews;
+  /** The clusters that Policies go to. */
+  readonly targets: Targets;
   readonly #others: GovernanceOptions['others'];
   readonly #parts: GovernanceParts;
   readonly #hub: HubControllers;
@@ -36,9 +39,10 @@ export class GovernanceControllers implements Runnable {
     this.#others = others;
     const parts = new GovernanceParts(options);
     this.#parts = parts;
+    this.targets = new OwnCluster(namespace, mode === 'hub');
     this.#hub = new HubControllers({
       parts,
-      targets: new OwnCluster(namespace, mode === 'hub'),
+      targets: this.targets,
       governed: settings,
       clusterNamespace: namespace,
       isSilent: () => (others?.running() ?? []).length > 0,

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { EmbeddedCluster } from '../../src/apiserver/index.ts';
-import { GovernanceParts } from '../../src/governance/governance-parts.ts';
-import { HubControllers } from '../../src/governance/hub-controllers.ts';
-import { MemberControllers } from '../../src/governance/member-controllers.ts';
+import { GovernanceParts } from '../../src/governance/parts/governance-parts.ts';
+import { HubControllers } from '../../src/governance/hub/hub-controllers.ts';
+import { MemberControllers } from '../../src/governance/member/member-controllers.ts';
 import type { Target, Targets } from '../../src/governance/targets/targets.ts';
 import {
   ALL_KINDS,

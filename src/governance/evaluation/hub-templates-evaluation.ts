@@ -146,6 +146,14 @@ function failed(template: PolicyTemplate, message: string): ResolvedTemplate {
   };
 }
 
+/** The error of templates of the hub that a copied definition still has. */
+export function hubTemplateErrorOf(definition: JsonObject): string | undefined {
+  const metadata = own(definition, 'metadata');
+  const annotations = isJsonObject(metadata) ? own(metadata, 'annotations') : undefined;
+  const error = textOf(isJsonObject(annotations) ? own(annotations, GOVERNANCE_ANNOTATIONS.hubTemplatesError) : '');
+  return error !== '' && hasHubTemplates(definition) ? error : undefined;
+}
+
 /** Resolves templates up to the maximum length; the others are errors. */
 function withinLength(
   templates: readonly PolicyTemplate[],
