@@ -246,7 +246,8 @@ function governanceParts(
     log,
     metrics,
   });
-  registerGovernanceMetrics({ registry, caches, clusterName: settings.clusterName, others });
+  const { targets } = controllers;
+  registerGovernanceMetrics({ registry, caches, targets, namespace: settings.clusterName, others });
   return { caches, controllers };
 }
 

@@ -22,7 +22,7 @@ const SPECS: Readonly<Record<string, object>> = {
 };
 
 describe('metrics of governance', () => {
-  it('count policies by kind and compliance, and no copies', async () => {
+  it('count policies by kind and compliance, and copies by their clusters', async () => {
     await using cluster = await EmbeddedCluster.open();
     for (const kind of GOVERNANCE_KINDS) {
       await cluster.admin.create(DEFINITIONS, customResourceDefinition(kind));
@@ -30,6 +30,7 @@ describe('metrics of governance', () => {
     const objects: readonly (readonly [kind: string, namespace: string, compliant?: string])[] = [
       ['Policy', 'policies', 'NonCompliant'],
       ['Policy', 'local-cluster', 'NonCompliant'],
+      ['Policy', 'other-cluster', 'Compliant'],
       ['PolicySet', 'policies'],
       ['ConfigurationPolicy', 'local-cluster', 'Pending'],
       ['ConfigurationPolicy', 'policies', 'Compliant'],
@@ -53,15 +54,18 @@ describe('metrics of governance', () => {
       }
     }
     const registry = new Registry();
+    const targets = { hasCopies: (namespace: string) => namespace.endsWith('-cluster') };
     const caches = new SharedCaches({ cluster: cluster.admin, log: pino({ level: 'silent' }) });
-    registerGovernanceMetrics({ registry, caches, clusterName: 'local-cluster', others: { running: () => [] } });
+    registerGovernanceMetrics({ registry, caches, targets, namespace: 'local-cluster', others: { running: () => [] } });
     const stop = new AbortController();
     const running = caches.start(stop.signal);
     await caches.ready;
     const lines = async (): Promise<readonly string[]> =>
       (await registry.metrics()).split('\n').filter((line) => line.startsWith('portcullis_governance'));
-    await until(async () => (await lines()).length === 5);
+    await until(async () => (await lines()).length === 7);
     assert.deepEqual((await lines()).toSorted(), [
+      'portcullis_governance_copies{target="local-cluster",compliance="NonCompliant"} 1',
+      'portcullis_governance_copies{target="other-cluster",compliance="Compliant"} 1',
       'portcullis_governance_other_controllers 0',
       'portcullis_governance_policies{kind="CertificatePolicy",compliance="Compliant"} 1',
       'portcullis_governance_policies{kind="ConfigurationPolicy",compliance="Pending"} 1',

@@ -11,6 +11,7 @@ import {
 } from '../resources/index.ts';
 import type { SharedCaches } from '../runtime/index.ts';
 import type { OtherControllers } from './other-controllers.ts';
+import type { Targets } from './targets/targets.ts';
 
 /** The values of `compliance`, besides Unknown. */
 const COMPLIANCE = ['Compliant', 'NonCompliant', 'Pending', 'Terminating'] as const;
@@ -18,16 +19,18 @@ const COMPLIANCE = ['Compliant', 'NonCompliant', 'Pending', 'Terminating'] as co
 export interface GovernanceMetricsOptions {
   readonly registry: Registry;
   readonly caches: SharedCaches;
-  /** The namespace with copies of Policies, and their templates. */
-  readonly clusterName: string;
+  readonly targets: Pick<Targets, 'hasCopies'>;
+  /** The namespace of this cluster's own copies, and of their templates. */
+  readonly namespace: string;
   readonly others: Pick<OtherControllers, 'running'>;
 }
 
 /** Registers the metrics. None has a policy as a label: there may be thousands. */
-export function registerGovernanceMetrics({ registry, caches, clusterName, others }: GovernanceMetricsOptions): void {
+export function registerGovernanceMetrics(options: GovernanceMetricsOptions): void {
+  const { registry, caches, targets, namespace, others } = options;
   const registers = [registry];
-  const namespace = clusterName;
   const policies = caches.cache<KubernetesObject>(POLICIES);
+  const isCopy = ({ metadata }: KubernetesObject): boolean => targets.hasCopies(metadata.namespace ?? '');
   const sets = caches.cache<KubernetesObject>(POLICY_SETS);
   const templates = [CONFIGURATION_POLICIES, CERTIFICATE_POLICIES].map((kind) =>
     caches.cache<KubernetesObject>(kind, { namespace }),
@@ -39,13 +42,26 @@ export function registerGovernanceMetrics({ registry, caches, clusterName, other
     registers,
     collect() {
       this.reset();
-      const roots = policies.list().filter(({ metadata }) => metadata.namespace !== clusterName);
+      const roots = policies.list().filter((policy) => !isCopy(policy));
       for (const object of [...roots, ...sets.list(), ...templates.flatMap((cache) => cache.list())]) {
         this.inc({ kind: object.kind, compliance: complianceIn(object) });
       }
     },
   });
   counted.reset();
+  const copies = new Gauge({
+    name: 'portcullis_governance_copies',
+    help: 'Copies of Policies by the cluster that they are for, which is named by its namespace, and by compliance',
+    labelNames: ['target', 'compliance'],
+    registers,
+    collect() {
+      this.reset();
+      for (const copy of policies.list().filter(isCopy)) {
+        this.inc({ target: copy.metadata.namespace ?? '', compliance: complianceIn(copy) });
+      }
+    },
+  });
+  copies.reset();
   const stopped = new Gauge({
     name: 'portcullis_governance_other_controllers',
     help: 'Deployments of Open Cluster Management that run. While there is one, governance does nothing',
