@@ -14,7 +14,7 @@ import { ensureLocalCertificates } from './local-certificates.ts';
 import type { LocalCertificates } from './local-certificates.ts';
 import { createLog } from '../log/index.ts';
 import { MAX_MODULES_IN_MEMORY } from './control-modules.ts';
-import { ControlEndpoint, MAX_PREVALIDATIONS, MAX_STREAMS } from './control-endpoint.ts';
+import { ControlEndpoint, MAX_REPLICA_PREVALIDATIONS, MAX_STREAMS } from './control-endpoint.ts';
 import type { ControlEndpointOptions } from './control-endpoint.ts';
 import { CONTROL_NAME, CONTROL_PROTOCOL, MAX_MESSAGE_BYTES, MAX_REPORT_TEXT } from './replica-protocol.ts';
 import type { PrevalidationRequest, PrevalidationResult } from './replica-protocol.ts';
@@ -312,8 +312,8 @@ describe('the control port', () => {
       assert.equal((await stream.next())?.type, 'hello');
       stream.close();
 
-      const many = Array.from({ length: MAX_PREVALIDATIONS - 1 }, () => calls.prevalidate(hanging));
-      while (ends.length < MAX_PREVALIDATIONS) {
+      const many = Array.from({ length: MAX_REPLICA_PREVALIDATIONS - 1 }, () => calls.prevalidate(hanging));
+      while (ends.length < MAX_REPLICA_PREVALIDATIONS) {
         await sleep(5);
       }
       const refused = await calls.prevalidate(REQUEST);

@@ -21,7 +21,7 @@ export const MAX_STREAMS = 16;
  * Parallel pre-validations, including those that wait for slow sources. Their bodies count against the same budget as
  * reviews.
  */
-export const MAX_PREVALIDATIONS = 128;
+export const MAX_REPLICA_PREVALIDATIONS = 128;
 /** Time limit of a pre-validation: a download, compiling and checking. Milliseconds. */
 const PREVALIDATION_TIMEOUT_MS = 180_000;
 export interface ControlEndpointOptions extends Omit<ControlListenerOptions, 'answer'> {
@@ -138,8 +138,8 @@ export class ControlEndpoint {
     if (!/^application\/json\s*(?:;|$)/i.test(type)) {
       throw new RequestRefusal(415, 'expected Content-Type: application/json');
     }
-    if (this.#prevalidations >= MAX_PREVALIDATIONS) {
-      throw new RequestRefusal(503, `${MAX_PREVALIDATIONS} pre-validations are running; try again`);
+    if (this.#prevalidations >= MAX_REPLICA_PREVALIDATIONS) {
+      throw new RequestRefusal(503, `${MAX_REPLICA_PREVALIDATIONS} pre-validations are running; try again`);
     }
     this.#prevalidations += 1;
     let limit: NodeJS.Timeout | undefined;

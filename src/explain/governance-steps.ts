@@ -1,7 +1,7 @@
 // What a user can do about the root causes of a pending policy.
 import {
   type DependencyGraph,
-  isPolicyKind,
+  isGovernancePolicyKind,
   type Requirement,
   requirementText,
   type UnmetDependency,
@@ -46,7 +46,7 @@ function nextStep(graph: DependencyGraph, cause: UnmetDependency, program: strin
 
 /** The command that shows an object, or explains a policy. */
 function look(graph: DependencyGraph, cause: UnmetDependency, program: string): string {
-  const policy = isPolicyKind(cause) ? graph.targetOf(cause)?.policy : undefined;
+  const policy = isGovernancePolicyKind(cause) ? graph.targetOf(cause)?.policy : undefined;
   return policy === undefined
     ? describeText(cause, program)
     : `${program} explain policy/${policy.name} -n ${policy.namespace}`;

@@ -4,7 +4,7 @@ export {
   graphAsDot,
   graphAsMermaid,
   graphAsText,
-  isPolicyKind,
+  isGovernancePolicyKind,
   requirementText,
 } from './dependencies/index.ts';
 export type {

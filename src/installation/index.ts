@@ -17,7 +17,7 @@ export {
   ROLE_BINDINGS,
   WEBHOOK_CONFIGURATIONS,
 } from './kinds.ts';
-export { KUBEWARDEN_FINALIZERS, kubewardenControllers } from './kubewarden.ts';
+export { kubewardenControllers } from './kubewarden.ts';
 export { accessGuard } from './objects/access-guard.ts';
 export { PASSED_ON, userRoles } from './objects/access-objects.ts';
 export { annotationGuard } from './objects/annotation-access.ts';

@@ -3,10 +3,6 @@ import { ApiError, type Cluster, listAll } from '../cluster/index.ts';
 import type { KubernetesObject } from '../resources/index.ts';
 import { DEPLOYMENTS } from './kinds.ts';
 
-/** The finalizer of its controller on policies and PolicyServers. */
-const KUBEWARDEN_FINALIZER = 'kubewarden.io/finalizer';
-/** The finalizers of all versions of Kubewarden. */
-export const KUBEWARDEN_FINALIZERS: ReadonlySet<string> = new Set([KUBEWARDEN_FINALIZER, 'kubewarden']);
 /** The suffix of the names of its webhooks for policies. */
 export const KUBEWARDEN_WEBHOOK = '.kubewarden.admission';
 /** The prefix of the names of its webhook configurations for its own kinds. */

@@ -9,7 +9,7 @@ export {
   isDisarmed,
   reducedConfiguration,
 } from './webhooks/disarmed-webhooks.ts';
-export { matchOf } from './policy-view.ts';
+export { matchOf } from './gather-rollout-view.ts';
 export { MAX_DISARM_REASON } from './rollout/rollout-settings.ts';
 export { OWN_KINDS_CONFIGURATION } from './admission/own-kinds-configuration.ts';
 export { wantsOwnWebhook } from './webhooks/own-webhook.ts';

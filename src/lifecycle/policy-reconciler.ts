@@ -24,7 +24,7 @@ import type { AnnotationWarnings } from './annotation-warnings.ts';
 import { PolicyRemoval } from './policy-removal.ts';
 import { PolicyReports } from './policy-reports.ts';
 import { PolicyRollout, type PolicyRolloutOptions } from './policy-rollout.ts';
-import { annotationProblems, policyView } from './policy-view.ts';
+import { annotationProblems, gatherRolloutView } from './gather-rollout-view.ts';
 import { rollBack } from './revisions/rollbacks.ts';
 import { afterError, type FallibleStep } from './rollout/error-rules.ts';
 import { checkSchema } from './schema-guard.ts';
@@ -165,7 +165,7 @@ export class PolicyReconciler {
     if (policy === undefined || !this.#isOurs(policy) || (isBeingDeleted(policy) && failure === undefined)) {
       return {};
     }
-    const view = policyView(this.#options, policy, id, this.#options.revisions.ofPolicy(policy, id), Date.now());
+    const view = gatherRolloutView(this.#options, policy, id, this.#options.revisions.ofPolicy(policy, id), Date.now());
     return await this.#reports.write(policy, view, failure, signal);
   }
 

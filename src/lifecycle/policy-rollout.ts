@@ -10,7 +10,7 @@ import {
 } from '../runtime/index.ts';
 import { errorText } from '../values/index.ts';
 import type { LifecycleMetrics } from './lifecycle-metrics.ts';
-import { policyReference, matchOf, policyView } from './policy-view.ts';
+import { policyReference, matchOf, gatherRolloutView } from './gather-rollout-view.ts';
 import type { Prevalidations } from './prevalidations.ts';
 import type { ReplicaDirectory } from './replicas/replica-directory.ts';
 import { revisionFacts, type RevisionStore } from './revisions/revision-store.ts';
@@ -277,7 +277,7 @@ export class PolicyRollout {
   }
 
   #viewOf(policy: AdmissionPolicyObject, id: string): RolloutView {
-    return policyView(this.#options, policy, id, this.#options.revisions.ofPolicy(policy, id), Date.now());
+    return gatherRolloutView(this.#options, policy, id, this.#options.revisions.ofPolicy(policy, id), Date.now());
   }
 
   #revision({ policy, id }: PlannedPolicy, number: number): PolicyRevision {

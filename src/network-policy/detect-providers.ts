@@ -2,7 +2,7 @@
 import {
   type AgentPattern,
   type Catalogue,
-  compareNumbers,
+  compareProviderVersions,
   type Detection,
   isInRange,
   parseProviderVersion,
@@ -163,7 +163,7 @@ function compareVersions(one: string, other: string): number {
     return Number(left === undefined) - Number(right === undefined) || compareStrings(one, other);
   }
   const byRelease = Number(right.isPrerelease) - Number(left.isPrerelease);
-  return compareNumbers(left.numbers, right.numbers) || byRelease || compareStrings(one, other);
+  return compareProviderVersions(left.numbers, right.numbers) || byRelease || compareStrings(one, other);
 }
 
 type Settings = ReadonlyMap<string, string>;

@@ -115,6 +115,7 @@ export {
   refreshRequest,
   CONTEXT_AWARE_LABEL,
   CONTROLLER_FIELD_MANAGER,
+  KUBEWARDEN_FINALIZERS,
   ROLLBACK_FAILED,
   isGroupSpec,
   isNamespacedPolicyId,

@@ -4,7 +4,7 @@ import { own, textOf } from '../../values/index.ts';
 import { readText } from '../document.ts';
 import { CliError } from '../errors.ts';
 import { filesBelow, isFolder } from '../files-below.ts';
-import { parseDocuments, type PlacedManifest, placedManifests } from './placed-manifests.ts';
+import { parseManifestDocuments, type PlacedManifest, placedManifests } from './placed-manifests.ts';
 import type { RunnablePolicy } from './policy-runner.ts';
 
 const KUBERNETES_KIND = /^(?:Validating|Mutating)AdmissionPolicy(?:Binding)?$/;
@@ -23,7 +23,7 @@ export function manifestsOf(text: string, name: string): JsonObject[] {
 /** As {@link manifestsOf}, with their places. */
 export function placedManifestsOf(text: string, name: string): readonly PlacedManifest[] {
   const source = { text, name, folder: process.cwd() };
-  return placedManifests(parseDocuments(source), source);
+  return placedManifests(parseManifestDocuments(source), source);
 }
 
 /** The manifests of files, and of the files in folders. @throws CliError */

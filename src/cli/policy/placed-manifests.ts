@@ -26,7 +26,7 @@ export interface PlacedManifest {
 }
 
 /** @throws CliError with line, column and excerpt when the text is not YAML */
-export function parseDocuments({ text, name }: SourceText): readonly unknown[] {
+export function parseManifestDocuments({ text, name }: SourceText): readonly unknown[] {
   try {
     return parseYaml(text);
   } catch (error) {

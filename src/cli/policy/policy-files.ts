@@ -18,7 +18,7 @@ import { ObjectDefaults } from './object-defaults.ts';
 import { isOwnPolicy, ownPolicy, type OwnPolicyOptions } from './own-policy.ts';
 import {
   isManifest,
-  parseDocuments,
+  parseManifestDocuments,
   placedManifests,
   type PlacedManifest,
   type SourceText,
@@ -58,7 +58,7 @@ async function sourcesOf(path: string): Promise<readonly SourceText[]> {
   const isFolder = files.length !== 1 || files[0] !== path;
   const sources = await Promise.all(files.map(sourceOf));
   // A folder of manifests may have other files beside them, such as values of a chart.
-  return isFolder ? sources.filter((source) => parseDocuments(source).some(isManifest)) : sources;
+  return isFolder ? sources.filter((source) => parseManifestDocuments(source).some(isManifest)) : sources;
 }
 
 async function sourceOf(path: string): Promise<SourceText> {
@@ -74,7 +74,7 @@ export function policiesIn(sources: readonly SourceText[], options: PolicyFilesO
   const entries: FilePolicy[] = [];
   const manifests: PlacedManifest[] = [];
   for (const source of sources) {
-    const documents = parseDocuments(source);
+    const documents = parseManifestDocuments(source);
     if (isPoliciesFile(documents)) {
       entries.push(...entriesOf(source));
     } else {

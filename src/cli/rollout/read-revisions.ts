@@ -38,11 +38,11 @@ export async function readRevisions(target: RolloutTarget): Promise<readonly Pol
 
 /** As {@link readRevisions}; undefined when reading them is forbidden. */
 export async function readableRevisions(target: RolloutTarget): Promise<readonly PolicyRevision[] | undefined> {
-  return await unlessForbidden(readRevisions(target));
+  return await unlessReadingForbidden(readRevisions(target));
 }
 
 /** What was read; undefined when reading it is forbidden. */
-export async function unlessForbidden<T>(reading: Promise<T>): Promise<T | undefined> {
+export async function unlessReadingForbidden<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;
   } catch (error) {

@@ -2,7 +2,7 @@
 import { MAX_LISTED_REVISIONS, type RevisionSummary } from '../../resources/index.ts';
 import { listedRevisions, listedSpec } from '../../lifecycle/history/index.ts';
 import { CliError } from '../errors.ts';
-import { readRevisions, REVISIONS_RIGHT, unlessForbidden } from './read-revisions.ts';
+import { readRevisions, REVISIONS_RIGHT, unlessReadingForbidden } from './read-revisions.ts';
 import type { RolloutTarget } from './rollout-target.ts';
 import type { PolicyRevision } from '../../resources/index.ts';
 
@@ -20,7 +20,7 @@ export async function revisionsOrListed(target: RolloutTarget): Promise<Readable
   if (listed.length === 0) {
     return { from: 'revisions', revisions: await readRevisions(target) };
   }
-  const revisions = await unlessForbidden(readRevisions(target));
+  const revisions = await unlessReadingForbidden(readRevisions(target));
   if (revisions !== undefined) {
     return { from: 'revisions', revisions };
   }

@@ -11,7 +11,7 @@ import { own, textOf, valueAt } from '../../values/index.ts';
 import type { FilePolicy } from '../policy/file-policy.ts';
 import { isFolder } from '../files-below.ts';
 import { manifestFiles } from '../policy/manifests.ts';
-import { isManifest, parseDocuments, type SourceText } from '../policy/placed-manifests.ts';
+import { isManifest, parseManifestDocuments, type SourceText } from '../policy/placed-manifests.ts';
 import { ParameterObjects } from '../policy/parameter-objects.ts';
 import { absoluteModule } from '../policy/policy-code.ts';
 import { policiesIn } from '../policy/policy-files.ts';
@@ -28,7 +28,8 @@ export function policyManifests(path: string, log: Logger): PolicyManifests {
     convert: async (texts, paths) => {
       const sources = texts.map((text, index) => sourceOf(text, paths[index] ?? path));
       // A folder of manifests may have other files beside them.
-      const kept = paths.length > 1 ? sources.filter((source) => parseDocuments(source).some(isManifest)) : sources;
+      const kept =
+        paths.length > 1 ? sources.filter((source) => parseManifestDocuments(source).some(isManifest)) : sources;
       const { policies, objects: placed } = policiesIn(kept);
       const objects = placed.map(({ object }) => object);
       const served = policies.filter(({ manifest }) => manifest !== undefined);
@@ -54,7 +55,7 @@ function sourceOf(text: string, path: string): SourceText {
 /** None of a file that is not YAML: the policy server says where. */
 function parseable(source: SourceText): readonly unknown[] {
   try {
-    return parseDocuments(source);
+    return parseManifestDocuments(source);
   } catch {
     return [];
   }

@@ -17,7 +17,7 @@ export { findingsOf } from './findings.ts';
 export type { NetworkPolicyFinding, FindingType, PodFacts } from './findings.ts';
 export { isNetworkPolicy, readNetworkPolicy } from './network-policy.ts';
 export type { NetworkPolicy } from './network-policy.ts';
-export { compareNumbers, parseProviderVersion } from './provider-version.ts';
+export { compareProviderVersions, parseProviderVersion } from './provider-version.ts';
 export { MAX_CATALOGUE_LENGTH, parseCatalogue, readProvider } from './read-catalogue.ts';
 export { NetworkPolicySet } from './redundant.ts';
 export { FEATURE_NOUNS } from './sentence.ts';

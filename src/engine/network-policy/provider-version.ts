@@ -22,7 +22,7 @@ export function parseProviderVersion(text: string): ProviderVersion | undefined 
   return { numbers: [Number(major), Number(minor), Number(patch)], isPrerelease: PRERELEASE.test(suffix) };
 }
 
-export function compareNumbers(left: ProviderVersion['numbers'], right: ProviderVersion['numbers']): number {
+export function compareProviderVersions(left: ProviderVersion['numbers'], right: ProviderVersion['numbers']): number {
   return left[0] - right[0] || left[1] - right[1] || left[2] - right[2];
 }
 

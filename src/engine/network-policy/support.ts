@@ -1,7 +1,7 @@
 import type { ConditionStatus } from '../../resources/index.ts';
 import type { Provider, SettingRequirement, SupportRow } from './catalogue.ts';
 import type { Effect, Feature, Trait } from './feature.ts';
-import { compareNumbers, isNewerMinor, parseProviderVersion } from './provider-version.ts';
+import { compareProviderVersions, isNewerMinor, parseProviderVersion } from './provider-version.ts';
 import type { ProviderVersion } from './provider-version.ts';
 import { isInRange } from './version-range.ts';
 
@@ -115,7 +115,8 @@ export class ProviderSupport {
     if (row === undefined) {
       return { status: 'Unknown', reason: 'NotInCatalogue', because: 'the catalogue has no row for this version' };
     }
-    const isBoundary = version.isPrerelease && from !== undefined && compareNumbers(from, version.numbers) === 0;
+    const isBoundary =
+      version.isPrerelease && from !== undefined && compareProviderVersions(from, version.numbers) === 0;
     return isBoundary ? unknownVersion(`it precedes ${from.join('.')}, which changes that`) : row;
   }
 

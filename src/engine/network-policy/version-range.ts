@@ -1,4 +1,4 @@
-import { compareNumbers, parseProviderVersion } from './provider-version.ts';
+import { compareProviderVersions, parseProviderVersion } from './provider-version.ts';
 import type { ProviderVersion } from './provider-version.ts';
 
 /** Versions from one, inclusive, to another, exclusive. An absent bound is none. */
@@ -19,7 +19,12 @@ export function parseVersionRange(text: string): VersionRange | undefined {
   const [from, before] = [boundOf(fromText), boundOf(beforeText)];
   const isKnown =
     (from !== undefined) === (fromText !== undefined) && (before !== undefined) === (beforeText !== undefined);
-  if (match === undefined || match === '' || !isKnown || (from && before && compareNumbers(from, before) >= 0)) {
+  if (
+    match === undefined ||
+    match === '' ||
+    !isKnown ||
+    (from && before && compareProviderVersions(from, before) >= 0)
+  ) {
     return undefined;
   }
   return { text, ...(from === undefined ? {} : { from }), ...(before === undefined ? {} : { before }) };
@@ -32,8 +37,8 @@ function boundOf(text: string | undefined): ProviderVersion['numbers'] | undefin
 /** A version before a release lies where the release lies. */
 export function isInRange({ numbers }: Pick<ProviderVersion, 'numbers'>, { from, before }: VersionRange): boolean {
   return (
-    (from === undefined || compareNumbers(numbers, from) >= 0) &&
-    (before === undefined || compareNumbers(numbers, before) < 0)
+    (from === undefined || compareProviderVersions(numbers, from) >= 0) &&
+    (before === undefined || compareProviderVersions(numbers, before) < 0)
   );
 }
 
@@ -48,7 +53,8 @@ export function coverageFaults(ranges: readonly VersionRange[]): readonly string
     if (next === undefined) {
       continue;
     }
-    const order = range.before === undefined || next.from === undefined ? -1 : compareNumbers(next.from, range.before);
+    const order =
+      range.before === undefined || next.from === undefined ? -1 : compareProviderVersions(next.from, range.before);
     if (order < 0) {
       faults.push(`"${next.text}" overlaps "${range.text}": rows must be in the order of their versions`);
     } else if (order > 0) {

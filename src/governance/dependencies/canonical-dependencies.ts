@@ -1,6 +1,6 @@
 // Canonical names: replicas of policies are named `<namespace>.<name>`, and dependencies name replicas.
 import { groupVersionOf, type ObjectKey, GOVERNANCE_GROUP, MAX_DEPENDENCIES } from '../../resources/index.ts';
-import { type Dependency, DependencyError, isPolicyKind } from './dependency.ts';
+import { type Dependency, DependencyError, isGovernancePolicyKind } from './dependency.ts';
 
 /** The names in `spec.policies` of a PolicySet; undefined if it does not exist. */
 export type PolicySetLookup = (key: {
@@ -83,7 +83,7 @@ function expand(
       })) ?? [dependency]
     );
   }
-  return [isPolicyKind(dependency) ? canonicalPolicy(dependency, policyNamespace) : dependency];
+  return [isGovernancePolicyKind(dependency) ? canonicalPolicy(dependency, policyNamespace) : dependency];
 }
 
 /** A dotted name without a namespace is canonical already. */

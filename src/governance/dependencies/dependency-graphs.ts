@@ -15,7 +15,7 @@ import {
   graphPolicy,
   type GraphPolicy,
   type GraphTemplate,
-  isPolicyKind,
+  isGovernancePolicyKind,
   MAX_GRAPH_DEPENDENCIES,
   objectId,
   policySetsOf,
@@ -126,7 +126,7 @@ export class DependencyGraphs {
     const { policies, clusterNamespace } = this.#options;
     const ofStart = new Set(start.templates.map((template) => this.#templateId(template)));
     const targetsOf = (requirement: Requirement): readonly GraphPolicy[] => {
-      if (isPolicyKind(requirement)) {
+      if (isGovernancePolicyKind(requirement)) {
         const key = rootOf(requirement.name);
         const root = key === undefined ? undefined : policies.get(key);
         return root === undefined ? [] : [partOf(root)];

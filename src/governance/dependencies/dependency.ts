@@ -53,6 +53,12 @@ export function objectId({ apiVersion, kind, namespace, name }: Omit<Requirement
 }
 
 /** Whether an object is of the kind `Policy` of Open Cluster Management, in any version. */
-export function isPolicyKind({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): boolean {
+export function isGovernancePolicyKind({
+  apiVersion,
+  kind,
+}: {
+  readonly apiVersion: string;
+  readonly kind: string;
+}): boolean {
   return kind === 'Policy' && groupVersionOf(apiVersion).group === GOVERNANCE_GROUP;
 }

@@ -1,6 +1,6 @@
 export { canonicalDependencies, checkDependencyCount, policySetsOf } from './canonical-dependencies.ts';
 export { complianceOf } from './compliance-of.ts';
-export { DependencyError, isPolicyKind, objectId, readDependencies, requirementOf } from './dependency.ts';
+export { DependencyError, isGovernancePolicyKind, objectId, readDependencies, requirementOf } from './dependency.ts';
 export type { Dependency, Requirement } from './dependency.ts';
 export { requirementText } from './graph/dependency-text.ts';
 export { DependencyGraph, MAX_GRAPH_DEPENDENCIES } from './graph/dependency-graph.ts';

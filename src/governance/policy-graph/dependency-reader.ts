@@ -3,7 +3,7 @@ import { ApiError, type ApiResource, type Cluster, isNotFound, listAll } from '.
 import {
   type DependencyLookup,
   type DependencyObject,
-  isPolicyKind,
+  isGovernancePolicyKind,
   objectId,
   type Requirement,
 } from '../dependencies/index.ts';
@@ -65,7 +65,7 @@ export class DependencyReader {
       if (type === undefined) {
         return { type: 'no-such-kind' };
       }
-      if (isPolicyKind(requirement)) {
+      if (isGovernancePolicyKind(requirement)) {
         return await this.#policy(type, requirement);
       }
       if (groupVersionOf(apiVersion).group === GOVERNANCE_GROUP) {

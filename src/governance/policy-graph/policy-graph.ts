@@ -1,6 +1,6 @@
 // The Policies of a cluster or of files, and the graph of their dependencies.
 import { type Cluster, isForbidden, listAll } from '../../cluster/index.ts';
-import { DependencyGraph, graphPolicy, isPolicyKind } from '../dependencies/index.ts';
+import { DependencyGraph, graphPolicy, isGovernancePolicyKind } from '../dependencies/index.ts';
 import { POLICY_REASONS } from '../policy/policy-reasons.ts';
 import { rootOf } from '../targets/policy-copy.ts';
 import {
@@ -75,7 +75,7 @@ export function filePolicies(
       ...object,
       metadata: { ...object.metadata, namespace: object.metadata.namespace ?? namespace },
     }));
-  const policies = own.filter(isPolicyKind);
+  const policies = own.filter(isGovernancePolicyKind);
   const sets = own.filter(({ kind }) => kind === POLICY_SETS.kind);
   return { ...graphOf(policies, sets, clusterName), copies: new Map(), isPartial: false };
 }

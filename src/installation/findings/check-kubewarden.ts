@@ -1,12 +1,6 @@
 // Checks for leftovers of Kubewarden, and whether it still runs.
-import { type KubernetesObject, POLICY_KINDS, textOf } from '../../resources/index.ts';
-import {
-  isKubewardenController,
-  KUBEWARDEN_CONFIGURATION,
-  KUBEWARDEN_FINALIZERS,
-  KUBEWARDEN_WEBHOOK,
-  runs,
-} from '../kubewarden.ts';
+import { type KubernetesObject, KUBEWARDEN_FINALIZERS, POLICY_KINDS, textOf } from '../../resources/index.ts';
+import { isKubewardenController, KUBEWARDEN_CONFIGURATION, KUBEWARDEN_WEBHOOK, runs } from '../kubewarden.ts';
 import { DEPLOYMENTS } from '../kinds.ts';
 import { configurationName, isOurConfiguration, webhooksOf } from '../our-configurations.ts';
 import { nameOf, policyIds } from './check-policies.ts';

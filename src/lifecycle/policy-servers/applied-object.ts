@@ -21,7 +21,7 @@ const APPLIED_ANNOTATION = 'portcullis.dev/applied';
 const DIGITS = 32;
 
 /** Adds the digest to an object to apply. The digest depends on the order of keys. */
-export function withDigest(object: JsonObject): JsonObject {
+export function withAppliedDigest(object: JsonObject): JsonObject {
   const metadata = object['metadata'] as JsonObject;
   const digest = createHash('sha256').update(JSON.stringify(object)).digest('hex').slice(0, DIGITS);
   const annotations = { ...(metadata['annotations'] as JsonObject | undefined), [APPLIED_ANNOTATION]: digest };

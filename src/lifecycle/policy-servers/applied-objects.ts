@@ -21,7 +21,7 @@ import {
   watch,
   WrittenObjects,
 } from '../../runtime/index.ts';
-import { hasDigestOf, isAsApplied, ownFields, withDigest, withOwnFieldsOnly } from './applied-object.ts';
+import { hasDigestOf, isAsApplied, ownFields, withAppliedDigest, withOwnFieldsOnly } from './applied-object.ts';
 import { type Deployment, deploymentsOf } from './ownership.ts';
 import { deploymentFailure, rolloutProgress } from './deployment-failure.ts';
 import { isObjectOf, POLICY_SERVER_OBJECT_LABELS } from '../certificates/policy-server-names.ts';
@@ -109,7 +109,7 @@ export class AppliedObjects {
     { dryRun = false }: { readonly dryRun?: boolean } = {},
   ): Promise<boolean> {
     const own = this.#kindOf(kind);
-    const body = withDigest(wanted);
+    const body = withAppliedDigest(wanted);
     const key = keyOf(wanted as KubernetesObject);
     const known = own.objects.get(key);
     if (known !== undefined && !dryRun && (isAsApplied(known, body) || isAccepted(own, known, body))) {

@@ -2,20 +2,18 @@
 // never changed.
 import {
   ANNOTATIONS,
-  type KubernetesObject,
   knownKind,
+  type KubernetesObject,
+  KUBEWARDEN_FINALIZERS,
+  MANAGED_BY_SELECTOR,
   POLICY_SERVER_LABEL,
   POLICY_SERVERS,
   type PolicyServerObject,
-  MANAGED_BY_SELECTOR,
 } from '../../resources/index.ts';
 import type { ObjectCache, SharedCaches } from '../../runtime/index.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../webhooks/webhook-kinds.ts';
 import { withOwnFieldsOnly } from './applied-object.ts';
 import { isObjectOf, policyServerObjectName } from '../certificates/policy-server-names.ts';
-
-/** The finalizers of Kubewarden's controller on its PolicyServers. */
-export const KUBEWARDEN_FINALIZERS: readonly string[] = ['kubewarden.io/finalizer', 'kubewarden'];
 
 /**
  * Why a PolicyServer belongs to another controller; undefined if it is ours.
@@ -54,7 +52,7 @@ export function foreignReason(
 
 /** The finalizer of Kubewarden's controller, which still manages the PolicyServer, or once did. */
 export function kubewardenFinalizer({ metadata }: Pick<PolicyServerObject, 'metadata'>): string | undefined {
-  return metadata.finalizers?.find((one) => KUBEWARDEN_FINALIZERS.includes(one));
+  return metadata.finalizers?.find((one) => KUBEWARDEN_FINALIZERS.has(one));
 }
 
 /** Whether a PolicyServer belongs to Portcullis. See {@link foreignReason}. */

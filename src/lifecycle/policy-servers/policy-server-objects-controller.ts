@@ -6,13 +6,14 @@ import { type Cluster, unlessGone } from '../../cluster/index.ts';
 import {
   ANNOTATIONS,
   type JsonObject,
+  KUBEWARDEN_FINALIZERS,
+  MANAGED_BY_SELECTOR,
   type ObjectKey,
   POLICY_REVISIONS,
   POLICY_SERVER_LABEL,
   POLICY_SERVERS,
   type PolicyServerObject,
   type Readiness,
-  MANAGED_BY_SELECTOR,
 } from '../../resources/index.ts';
 import {
   annotationsChanged,
@@ -45,7 +46,7 @@ import { ContextAwareGrants } from './context-aware-grants.ts';
 import { ContextAwareKinds } from './context-aware-kinds.ts';
 import { deploymentFailure, readyPods, rolloutProgress } from './deployment-failure.ts';
 import { moduleCacheOf } from './module-cache-volume.ts';
-import { type Deployment, KUBEWARDEN_FINALIZERS, PolicyServerOwnership } from './ownership.ts';
+import { type Deployment, PolicyServerOwnership } from './ownership.ts';
 import {
   OBJECT_CONDITIONS,
   OBJECT_REASONS,
@@ -356,7 +357,7 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
   /** Removes Kubewarden's finalizers from a deleted PolicyServer that was taken over: no other controller would. */
   async #removeFinalizers({ metadata }: PolicyServerObject, signal: AbortSignal): Promise<void> {
     const { finalizers = [], name = '', resourceVersion = '' } = metadata;
-    const kept = finalizers.filter((one) => !KUBEWARDEN_FINALIZERS.includes(one));
+    const kept = finalizers.filter((one) => !KUBEWARDEN_FINALIZERS.has(one));
     if (kept.length < finalizers.length) {
       const body = { metadata: { finalizers: kept, resourceVersion } };
       await unlessGone(this.#options.cluster.patch(POLICY_SERVERS, { name }, { type: 'merge', body }, { signal }));

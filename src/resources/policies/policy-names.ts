@@ -79,6 +79,9 @@ export const POLICY_UID_LABEL = 'portcullis.dev/policy-uid';
 /** Label of ClusterRoles whose rules the controller may grant to policy servers. */
 export const CONTEXT_AWARE_LABEL = 'rbac.portcullis.dev/aggregate-to-context-aware';
 
+/** The finalizers of all versions of Kubewarden's controller, on policies and PolicyServers. */
+export const KUBEWARDEN_FINALIZERS: ReadonlySet<string> = new Set(['kubewarden.io/finalizer', 'kubewarden']);
+
 /** Reason of the event for a `rollbackTo` annotation that cannot be followed. */
 export const ROLLBACK_FAILED = 'RollbackFailed';
 

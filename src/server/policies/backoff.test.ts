@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
-import { BACKOFF_BASE_MS, BACKOFF_CAP_MS, BACKOFF_FLOOR_MS, jitteredBackoff } from './backoff.ts';
+import { LOAD_BACKOFF_BASE_MS, LOAD_BACKOFF_CAP_MS, LOAD_BACKOFF_FLOOR_MS, jitteredBackoff } from './backoff.ts';
 
 describe('jitteredBackoff', () => {
   const almostOne = (): number => 1 - Number.EPSILON;
@@ -10,7 +10,7 @@ describe('jitteredBackoff', () => {
     const bounds = [1, 2, 3, 4, 12, 1000].map((attempt) => jitteredBackoff(attempt, almostOne));
     assert.deepEqual(
       bounds.map((ms) => ms + 1),
-      [BACKOFF_BASE_MS, 2000, 4000, 8000, BACKOFF_CAP_MS, BACKOFF_CAP_MS],
+      [LOAD_BACKOFF_BASE_MS, 2000, 4000, 8000, LOAD_BACKOFF_CAP_MS, LOAD_BACKOFF_CAP_MS],
     );
   });
 
@@ -21,7 +21,7 @@ describe('jitteredBackoff', () => {
     );
     assert.equal(
       jitteredBackoff(5, () => 0),
-      BACKOFF_FLOOR_MS,
+      LOAD_BACKOFF_FLOOR_MS,
     );
   });
 });

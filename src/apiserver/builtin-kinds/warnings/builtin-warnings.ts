@@ -1,9 +1,10 @@
 // Warnings of API servers about valid objects that are probably not what was meant, in their words.
+import { valueAt } from '../../../values/index.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { KubernetesObject } from '../../../resources/index.ts';
 import { secretWarnings } from './certificate-warnings.ts';
 import { cidrWarnings } from './cidr-warnings.ts';
-import { at, listAt, placedItems } from './fields.ts';
+import { listAt, placedItems } from './fields.ts';
 import { formatWarnings } from './format-warnings.ts';
 import { appArmorWarnings, podWarnings } from './pod-warnings.ts';
 import { endpointSliceWarnings, endpointsWarnings, serviceWarnings } from './service-warnings.ts';
@@ -22,15 +23,16 @@ const WORKLOADS: Readonly<Record<string, (object: KubernetesObject) => readonly 
   'apps/v1/ReplicaSet': templateWarnings,
   'apps/v1/StatefulSet': (object) => [
     ...templateWarnings(object),
-    ...placedItems(at(object, 'spec', 'volumeClaimTemplates'), 'spec.volumeClaimTemplates').flatMap(({ path, value }) =>
-      // API servers leave out the spec of the claim in this path.
-      claimSpecWarnings(value['spec'], path),
+    ...placedItems(valueAt(object, 'spec', 'volumeClaimTemplates'), 'spec.volumeClaimTemplates').flatMap(
+      ({ path, value }) =>
+        // API servers leave out the spec of the claim in this path.
+        claimSpecWarnings(value['spec'], path),
     ),
     ...historyWarnings(object['spec']),
   ],
   'batch/v1/CronJob': (object) => [
-    ...jobSpecWarnings(at(object, 'spec', 'jobTemplate', 'spec'), 'spec.jobTemplate.spec'),
-    ...podWarnings(at(object, 'spec', 'jobTemplate', 'spec', 'template'), 'spec.jobTemplate.spec.template.'),
+    ...jobSpecWarnings(valueAt(object, 'spec', 'jobTemplate', 'spec'), 'spec.jobTemplate.spec'),
+    ...podWarnings(valueAt(object, 'spec', 'jobTemplate', 'spec', 'template'), 'spec.jobTemplate.spec.template.'),
   ],
   'batch/v1/Job': (object) => [...jobSpecWarnings(object['spec'], 'spec'), ...templateWarnings(object)],
   'v1/ReplicationController': templateWarnings,
@@ -82,16 +84,16 @@ export function builtinWarnings(object: KubernetesObject, old: KubernetesObject 
 }
 
 function templateWarnings(object: KubernetesObject): readonly string[] {
-  return podWarnings(at(object, 'spec', 'template'), 'spec.template.');
+  return podWarnings(valueAt(object, 'spec', 'template'), 'spec.template.');
 }
 
 function annotationText(object: unknown, key: string, text: (key: string) => string): readonly string[] {
-  return at(object, 'metadata', 'annotations', key) === undefined ? [] : [text(key)];
+  return valueAt(object, 'metadata', 'annotations', key) === undefined ? [] : [text(key)];
 }
 
 function nodeWarnings(node: unknown): readonly string[] {
   return [
-    ...(at(node, 'spec', 'externalID') === undefined
+    ...(valueAt(node, 'spec', 'externalID') === undefined
       ? []
       : ['spec.externalID: this field is deprecated, and is unused by Kubernetes']),
     ...listAt(node, 'spec', 'podCIDRs').flatMap((range, index) => cidrWarnings(range, `spec.podCIDRs[${index}]`)),
@@ -105,7 +107,7 @@ function networkPolicyWarnings(policy: unknown): readonly string[] {
       listAt(rule, peers).flatMap((peer, position) => {
         const path = `spec.${direction}[${index}].${peers}[${position}].ipBlock`;
         return [
-          ...cidrWarnings(at(peer, 'ipBlock', 'cidr'), `${path}.cidr`),
+          ...cidrWarnings(valueAt(peer, 'ipBlock', 'cidr'), `${path}.cidr`),
           ...listAt(peer, 'ipBlock', 'except').flatMap((one, place) => cidrWarnings(one, `${path}.except[${place}]`)),
         ];
       }),

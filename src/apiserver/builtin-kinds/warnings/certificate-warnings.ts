@@ -1,6 +1,6 @@
 // What the TLS library of API servers says of the certificate and the key in a Secret.
+import { textOf, valueAt } from '../../../values/index.ts';
 import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { at, textOf } from './fields.ts';
 
 interface Block {
   readonly type: string;
@@ -12,7 +12,7 @@ const PEM = /-----BEGIN ([^-\n]+)-----\r?\n([A-Za-z0-9+/=\s]*)-----END \1-----/g
 
 /** Warnings about a Secret of the type `kubernetes.io/tls`. */
 export function secretWarnings(secret: unknown): readonly string[] {
-  if (at(secret, 'type') !== 'kubernetes.io/tls') {
+  if (valueAt(secret, 'type') !== 'kubernetes.io/tls') {
     return [];
   }
   const problem = pairProblem(dataOf(secret, 'tls.crt'), dataOf(secret, 'tls.key'));
@@ -20,7 +20,7 @@ export function secretWarnings(secret: unknown): readonly string[] {
 }
 
 function dataOf(secret: unknown, key: string): string {
-  return Buffer.from(textOf(at(secret, 'data', key)), 'base64').toString('latin1');
+  return Buffer.from(textOf(valueAt(secret, 'data', key)), 'base64').toString('latin1');
 }
 
 function pairProblem(certificate: string, key: string): string | undefined {

@@ -1,6 +1,7 @@
 // Labels of nodes that have another name now.
+import { textOf } from '../../../values/index.ts';
 import { isJsonObject } from '../../../resources/index.ts';
-import { listAt, placedItems, textOf } from './fields.ts';
+import { listAt, placedItems } from './fields.ts';
 
 const DEPRECATED: Readonly<Record<string, string>> = {
   'beta.kubernetes.io/arch': 'deprecated since v1.14; use "kubernetes.io/arch" instead',

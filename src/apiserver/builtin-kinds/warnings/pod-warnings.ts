@@ -1,7 +1,8 @@
 // What API servers warn of in pods and pod templates.
 // https://github.com/kubernetes/kubernetes/blob/master/pkg/api/pod/warnings.go
+import { type JsonObject, textOf, valueAt } from '../../../values/index.ts';
 import { isJsonObject } from '../../../resources/index.ts';
-import { at, type ReadFields, listAt, type Placed, placedItems, textOf } from './fields.ts';
+import { listAt, type Placed, placedItems } from './fields.ts';
 import { deprecatedNodeLabel, nodeSelectorWarnings, nodeTermsWarnings } from './node-label-warnings.ts';
 import { fractionalWarnings } from './quantity-warnings.ts';
 import { claimSpecWarnings, volumeWarnings } from './storage-warnings.ts';
@@ -26,12 +27,12 @@ const APP_ARMOR_FIELD = 'deprecated since v1.30; use the "appArmorProfile" field
 
 /** Of the annotations of a new pod that API servers turn into fields. */
 export function appArmorWarnings(pod: unknown): readonly string[] {
-  return containersOf(at(pod, 'spec'), 'spec').flatMap(({ value }) => appArmorWarning(pod, value, ''));
+  return containersOf(valueAt(pod, 'spec'), 'spec').flatMap(({ value }) => appArmorWarning(pod, value, ''));
 }
 
 /** @param prefix of fields: that of a pod template; empty for a pod */
 export function podWarnings(pod: unknown, prefix = ''): readonly string[] {
-  const spec = at(pod, 'spec');
+  const spec = valueAt(pod, 'spec');
   if (!isJsonObject(spec)) {
     return [];
   }
@@ -39,7 +40,7 @@ export function podWarnings(pod: unknown, prefix = ''): readonly string[] {
   const containers = containersOf(spec, path);
   return [
     ...nodeSelectorWarnings(spec['nodeSelector'], `${path}.nodeSelector`),
-    ...nodeAffinityWarnings(at(spec, 'affinity', 'nodeAffinity'), `${path}.affinity.nodeAffinity`),
+    ...nodeAffinityWarnings(valueAt(spec, 'affinity', 'nodeAffinity'), `${path}.affinity.nodeAffinity`),
     ...spreadWarnings(placedItems(spec['topologySpreadConstraints'], `${path}.topologySpreadConstraints`)),
     ...annotationWarnings(pod, prefix),
     ...placedItems(spec['volumes'], `${path}.volumes`).flatMap(ofVolume),
@@ -53,7 +54,7 @@ export function podWarnings(pod: unknown, prefix = ''): readonly string[] {
       ? [`${path}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1`]
       : []),
     ...['podAffinity', 'podAntiAffinity'].flatMap((name) =>
-      podAffinityWarnings(at(spec, 'affinity', name), `${path}.affinity.${name}`),
+      podAffinityWarnings(valueAt(spec, 'affinity', name), `${path}.affinity.${name}`),
     ),
   ];
 }
@@ -63,7 +64,7 @@ function isTemplate(prefix: string): boolean {
 }
 
 function containersOf(spec: unknown, path: string): readonly Placed[] {
-  return CONTAINER_LISTS.flatMap((list) => placedItems(at(spec, list), `${path}.${list}`));
+  return CONTAINER_LISTS.flatMap((list) => placedItems(valueAt(spec, list), `${path}.${list}`));
 }
 
 function nodeAffinityWarnings(affinity: unknown, path: string): readonly string[] {
@@ -72,7 +73,7 @@ function nodeAffinityWarnings(affinity: unknown, path: string): readonly string[
   return [
     ...nodeTermsWarnings(listAt(affinity, ...required), (index) => `${path}.${required.join('.')}[${index}]`),
     ...nodeTermsWarnings(
-      listAt(affinity, preferred).map((term) => at(term, 'preference')),
+      listAt(affinity, preferred).map((term) => valueAt(term, 'preference')),
       (index) => `${path}.${preferred}[${index}].preference`,
     ),
   ];
@@ -82,11 +83,11 @@ function podAffinityWarnings(affinity: unknown, path: string): readonly string[]
   const required = 'requiredDuringSchedulingIgnoredDuringExecution';
   const preferred = 'preferredDuringSchedulingIgnoredDuringExecution';
   return [
-    ...placedItems(at(affinity, required), `${path}.${required}`).flatMap(({ path: field, value }) =>
+    ...placedItems(valueAt(affinity, required), `${path}.${required}`).flatMap(({ path: field, value }) =>
       value['labelSelector'] === undefined ? [`${field}.${NO_LABEL_SELECTOR}`] : [],
     ),
-    ...placedItems(at(affinity, preferred), `${path}.${preferred}`).flatMap(({ path: field, value }) =>
-      at(value, 'podAffinityTerm', 'labelSelector') === undefined
+    ...placedItems(valueAt(affinity, preferred), `${path}.${preferred}`).flatMap(({ path: field, value }) =>
+      valueAt(value, 'podAffinityTerm', 'labelSelector') === undefined
         ? [`${field}.podAffinityTerm.${NO_LABEL_SELECTOR}`]
         : [],
     ),
@@ -108,20 +109,20 @@ function annotationWarnings(pod: unknown, prefix: string): readonly string[] {
 }
 
 function annotationWarning(pod: unknown, key: string, text: string, prefix: string): readonly string[] {
-  return at(pod, 'metadata', 'annotations', key) === undefined
+  return valueAt(pod, 'metadata', 'annotations', key) === undefined
     ? []
     : [`${prefix}metadata.annotations[${key}]: ${text}`];
 }
 
 function podSeccompWarnings(pod: unknown, prefix: string): readonly string[] {
-  const hasField = at(pod, 'spec', 'securityContext', 'seccompProfile') !== undefined;
+  const hasField = valueAt(pod, 'spec', 'securityContext', 'seccompProfile') !== undefined;
   return hasField ? [] : annotationWarning(pod, POD_SECCOMP, SECCOMP_FIELD, prefix);
 }
 
-function appArmorWarning(pod: unknown, container: ReadFields, prefix: string): readonly string[] {
+function appArmorWarning(pod: unknown, container: JsonObject, prefix: string): readonly string[] {
   const hasField =
-    at(pod, 'spec', 'securityContext', 'appArmorProfile') !== undefined ||
-    at(container, 'securityContext', 'appArmorProfile') !== undefined;
+    valueAt(pod, 'spec', 'securityContext', 'appArmorProfile') !== undefined ||
+    valueAt(container, 'securityContext', 'appArmorProfile') !== undefined;
   return hasField
     ? []
     : annotationWarning(pod, `${CONTAINER_APP_ARMOR}${textOf(container['name'])}`, APP_ARMOR_FIELD, prefix);
@@ -129,7 +130,7 @@ function appArmorWarning(pod: unknown, container: ReadFields, prefix: string): r
 
 function ofVolume({ path, value }: Placed): readonly string[] {
   const claim = ['ephemeral', 'volumeClaimTemplate', 'spec'];
-  return [...volumeWarnings(value, path), ...claimSpecWarnings(at(value, ...claim), `${path}.${claim.join('.')}`)];
+  return [...volumeWarnings(value, path), ...claimSpecWarnings(valueAt(value, ...claim), `${path}.${claim.join('.')}`)];
 }
 
 function pullSecretWarnings(secrets: readonly Placed[]): readonly string[] {
@@ -153,14 +154,14 @@ function duplicates(items: readonly Placed[], key: string): readonly string[] {
 }
 
 function containerWarnings(pod: unknown, { path, value }: Placed, prefix: string): readonly string[] {
-  const hasSeccomp = at(value, 'securityContext', 'seccompProfile') !== undefined;
+  const hasSeccomp = valueAt(value, 'securityContext', 'seccompProfile') !== undefined;
   const key = `${CONTAINER_SECCOMP}${textOf(value['name'])}`;
   return [
     ...(hasSeccomp ? [] : annotationWarning(pod, key, SECCOMP_FIELD, prefix)),
     ...(isTemplate(prefix) ? appArmorWarning(pod, value, prefix) : []),
     ...BYTES.flatMap((name) =>
       ['limits', 'requests'].flatMap((kind) =>
-        fractionalWarnings(at(value, 'resources', kind), `${path}.resources.${kind}`, [name]),
+        fractionalWarnings(valueAt(value, 'resources', kind), `${path}.resources.${kind}`, [name]),
       ),
     ),
     ...environmentWarnings(placedItems(value['env'], `${path}.env`)),
@@ -220,8 +221,8 @@ function addressWithoutPort({ path, value }: Placed): readonly string[] {
 }
 
 function portConflict(
-  one: ReadFields,
-  other: ReadFields,
+  one: JsonObject,
+  other: JsonObject,
 ): 'duplicate' | 'overlapping' | 'dangerously ambiguous' | undefined {
   if (one['containerPort'] !== other['containerPort'] || one['protocol'] !== other['protocol']) {
     return undefined;

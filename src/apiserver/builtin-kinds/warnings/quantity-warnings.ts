@@ -1,10 +1,10 @@
+import { valueAt } from '../../../values/index.ts';
 import { quantityOf } from '../../../resources/decoding/index.ts';
-import { at } from './fields.ts';
 
 /** Amounts of bytes that are no whole numbers, such as `100m` of memory, where `100Mi` is meant. @param names of resources */
 export function fractionalWarnings(amounts: unknown, path: string, names: readonly string[]): readonly string[] {
   return names.flatMap((name) => {
-    const quantity = quantityOf(at(amounts, name));
+    const quantity = quantityOf(valueAt(amounts, name));
     const text = quantity?.toString() ?? '';
     // In canonical form, thousandths have their own suffix, and smaller parts are rounded up to them.
     return /\d[mun]$/u.test(text)

@@ -1,5 +1,6 @@
 // Warnings about PersistentVolumes, their claims and StorageClasses.
-import { at, listAt, placedItems } from './fields.ts';
+import { valueAt } from '../../../values/index.ts';
+import { listAt, placedItems } from './fields.ts';
 import { deprecatedNodeLabel, nodeTermsWarnings } from './node-label-warnings.ts';
 import { fractionalWarnings } from './quantity-warnings.ts';
 
@@ -24,26 +25,26 @@ const NAMES: Readonly<Record<string, string>> = { storageos: 'storageOS' };
 /** Of a volume of a pod, or the spec of a PersistentVolume. */
 export function volumeWarnings(volume: unknown, path: string): readonly string[] {
   return Object.entries(DEPRECATED_VOLUMES).flatMap(([field, text]) =>
-    at(volume, field) === undefined ? [] : [`${path}.${NAMES[field] ?? field}: ${text}`],
+    valueAt(volume, field) === undefined ? [] : [`${path}.${NAMES[field] ?? field}: ${text}`],
   );
 }
 
 export function claimSpecWarnings(spec: unknown, path: string): readonly string[] {
   return ['requests', 'limits'].flatMap((kind) =>
-    fractionalWarnings(at(spec, 'resources', kind), `${path}.resources.${kind}`, STORAGE),
+    fractionalWarnings(valueAt(spec, 'resources', kind), `${path}.resources.${kind}`, STORAGE),
   );
 }
 
 export function claimWarnings(claim: unknown): readonly string[] {
-  return [...classWarnings(claim), ...claimSpecWarnings(at(claim, 'spec'), 'spec')];
+  return [...classWarnings(claim), ...claimSpecWarnings(valueAt(claim, 'spec'), 'spec')];
 }
 
 export function persistentVolumeWarnings(volume: unknown): readonly string[] {
-  const spec = at(volume, 'spec');
+  const spec = valueAt(volume, 'spec');
   const terms = ['nodeAffinity', 'required', 'nodeSelectorTerms'];
   return [
     ...classWarnings(volume),
-    ...(at(spec, 'persistentVolumeReclaimPolicy') === 'Recycle' ? [RECYCLE] : []),
+    ...(valueAt(spec, 'persistentVolumeReclaimPolicy') === 'Recycle' ? [RECYCLE] : []),
     ...nodeTermsWarnings(listAt(spec, ...terms), (index) => `spec.${terms.join('.')}[${index}]`),
     ...volumeWarnings(spec, 'spec'),
   ];
@@ -53,7 +54,7 @@ const RECYCLE =
   'spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.';
 
 export function storageClassWarnings(storageClass: unknown): readonly string[] {
-  return placedItems(at(storageClass, 'allowedTopologies'), 'allowedTopologies').flatMap(({ path, value }) =>
+  return placedItems(valueAt(storageClass, 'allowedTopologies'), 'allowedTopologies').flatMap(({ path, value }) =>
     placedItems(value['matchLabelExpressions'], `${path}.matchLabelExpressions`).flatMap(
       ({ path: field, value: one }) => {
         const advice = deprecatedNodeLabel(one['key']);
@@ -64,7 +65,7 @@ export function storageClassWarnings(storageClass: unknown): readonly string[] {
 }
 
 function classWarnings(object: unknown): readonly string[] {
-  return at(object, 'metadata', 'annotations', CLASS_ANNOTATION) === undefined
+  return valueAt(object, 'metadata', 'annotations', CLASS_ANNOTATION) === undefined
     ? []
     : [`metadata.annotations[${CLASS_ANNOTATION}]: deprecated since v1.8; use "storageClassName" attribute instead`];
 }

@@ -1,6 +1,6 @@
 // Warnings about workloads besides those of their pods.
+import { textOf, valueAt } from '../../../values/index.ts';
 import { dnsLabelProblems } from '../../../names/index.ts';
-import { at, textOf } from './fields.ts';
 
 /** Workloads whose name is the beginning of the names of their pods. */
 const NAMES_PODS: ReadonlySet<string> = new Set([
@@ -20,7 +20,7 @@ const MANY_INDEXES =
 /** A name that is no DNS label, of a new workload or pod. @param type `apiVersion/kind` */
 export function nameWarnings(type: string, object: unknown): readonly string[] {
   const isPod = type === 'v1/Pod';
-  const problems = isPod || NAMES_PODS.has(type) ? dnsLabelProblems(textOf(at(object, 'metadata', 'name'))) : [];
+  const problems = isPod || NAMES_PODS.has(type) ? dnsLabelProblems(textOf(valueAt(object, 'metadata', 'name'))) : [];
   const what = isPod ? "the Pod's hostname" : 'Pod names and hostnames';
   return problems.length === 0
     ? []
@@ -31,14 +31,14 @@ export function nameWarnings(type: string, object: unknown): readonly string[] {
 
 export function jobSpecWarnings(spec: unknown, path: string): readonly string[] {
   const isLarge =
-    at(spec, 'completionMode') === 'Indexed' &&
-    Number(at(spec, 'completions')) > MANY_COMPLETIONS &&
-    Number(at(spec, 'parallelism')) > MANY_AT_ONCE;
+    valueAt(spec, 'completionMode') === 'Indexed' &&
+    Number(valueAt(spec, 'completions')) > MANY_COMPLETIONS &&
+    Number(valueAt(spec, 'parallelism')) > MANY_AT_ONCE;
   return isLarge ? [`${path}: ${MANY_INDEXES}`] : [];
 }
 
 export function historyWarnings(spec: unknown): readonly string[] {
-  return Number(at(spec, 'revisionHistoryLimit')) < 0
+  return Number(valueAt(spec, 'revisionHistoryLimit')) < 0
     ? ['spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended']
     : [];
 }

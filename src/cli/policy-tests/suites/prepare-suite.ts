@@ -24,7 +24,7 @@ import { CliError, EXIT } from '../../errors.ts';
 import { readModule, targetReference } from '../../module/module-source.ts';
 import { admissionReview, type RequestDetails } from '../../policy/admission-request.ts';
 import { manifestFiles, manifestsPolicy } from '../../policy/manifests.ts';
-import { parseDocuments, type PlacedManifest, placedManifests } from '../../policy/placed-manifests.ts';
+import { parseManifestDocuments, type PlacedManifest, placedManifests } from '../../policy/placed-manifests.ts';
 import {
   choosePolicy,
   ofKubernetes,
@@ -483,7 +483,7 @@ class Preparation {
     const read = files.map(async (file) => {
       const name = file === absolute ? path : join(path, relative(absolute, file));
       const source = { text: await this.#read(file), name, folder: dirname(file) };
-      return placedManifests(parseDocuments(source), source);
+      return placedManifests(parseManifestDocuments(source), source);
     });
     return (await Promise.all(read)).flat();
   }

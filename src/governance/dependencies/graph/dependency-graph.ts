@@ -1,6 +1,6 @@
 import type { ObjectKey } from '../../../resources/index.ts';
 import { shortened } from '../../../values/index.ts';
-import { DependencyError, isPolicyKind, objectId, type Requirement, requirementOf } from '../dependency.ts';
+import { DependencyError, isGovernancePolicyKind, objectId, type Requirement, requirementOf } from '../dependency.ts';
 import { type DependencyLookup, unmetDependencies, type UnmetDependency } from '../unmet-dependencies.ts';
 import { cycleThrough, deadlocks, type Goal } from './goals.ts';
 import { type GraphPolicy, type GraphTemplate, policyText } from './graph-policy.ts';
@@ -74,7 +74,7 @@ export class DependencyGraph {
 
   /** The policy or template that a dependency is on; undefined for other objects. */
   targetOf(requirement: Requirement): DependencyTarget | undefined {
-    if (isPolicyKind(requirement)) {
+    if (isGovernancePolicyKind(requirement)) {
       const policy = this.policies[this.#policies.get(requirement.name) ?? -1];
       return policy && { policy, template: undefined };
     }
@@ -144,7 +144,7 @@ export class DependencyGraph {
       const message = `${text} is not placed on this cluster`;
       return target.policy.isPlaced ? [] : [{ type: 'not-placed', dependency, message }];
     }
-    if (isPolicyKind(dependency) || dependency.kind === 'PolicySet') {
+    if (isGovernancePolicyKind(dependency) || dependency.kind === 'PolicySet') {
       return [{ type: 'not-found', dependency, message: `${text} does not exist` }];
     }
     // Other kinds of policies are in the cluster namespace, into which templates are applied.
@@ -199,7 +199,7 @@ export class DependencyGraph {
     if (compliance !== 'Compliant' && compliance !== 'NonCompliant') {
       return undefined;
     }
-    if (!isPolicyKind(requirement)) {
+    if (!isGovernancePolicyKind(requirement)) {
       return this.#templateIndexes.get(objectId(requirement));
     }
     const policy = this.#policies.get(name);

@@ -16,7 +16,7 @@ import { nearestKey, objectIn } from '../../../values/index.ts';
 import {
   type Dependency,
   type DependencyFinding,
-  isPolicyKind,
+  isGovernancePolicyKind,
   readDependencies,
   type Requirement,
   requirementOf,
@@ -170,7 +170,7 @@ function isOn(written: Dependency, requirement: Requirement, clusterNamespace: s
   if (kind !== requirement.kind) {
     return false;
   }
-  return isPolicyKind(requirement)
+  return isGovernancePolicyKind(requirement)
     ? requirement.name === name || requirement.name.endsWith(`.${name}`)
     : requirement.name === name && (requirement.namespace === namespace || namespace === '');
 }
@@ -180,7 +180,9 @@ function textOfFinding(finding: DependencyFinding, policy: Policy, options: Depe
     case 'cycle':
       return cycleText(finding.message);
     case 'not-found': {
-      const hint = isPolicyKind(finding.dependency) ? nameHint(finding.dependency, policy, options) : undefined;
+      const hint = isGovernancePolicyKind(finding.dependency)
+        ? nameHint(finding.dependency, policy, options)
+        : undefined;
       return `${finding.message} yet: it is waited for${hint === undefined ? '' : `; ${hint}`}`;
     }
     case 'not-placed':

@@ -41,7 +41,7 @@ export interface ViewSources {
 }
 
 /** @param revisions of this policy, not of a deleted one of the same name; @param now milliseconds since 1970 */
-export function policyView(
+export function gatherRolloutView(
   sources: ViewSources,
   policy: AdmissionPolicyObject,
   id: string,

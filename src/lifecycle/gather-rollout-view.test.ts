@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AdmissionPolicyObject, PolicyRevision } from '../resources/index.ts';
 import { MonitoredReports } from './replicas/monitored-reports.ts';
-import { policyView } from './policy-view.ts';
+import { gatherRolloutView } from './gather-rollout-view.ts';
 import { isDeclared } from './rollout/revision-choice.ts';
 import { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
 import { ABSENT } from './rollout/webhook-state.ts';
@@ -43,7 +43,7 @@ function revision(of: AdmissionPolicyObject): PolicyRevision {
 
 describe('policyView', () => {
   const isCurrent = (created: AdmissionPolicyObject, now: AdmissionPolicyObject): boolean =>
-    isDeclared(policyView(SOURCES, now, 'kw.cap.p', [revision(created)], 0));
+    isDeclared(gatherRolloutView(SOURCES, now, 'kw.cap.p', [revision(created)], 0));
 
   it('treats a revision of the current generation as declared, even if its spec reads differently', () => {
     // Go writes -0; JavaScript reads it, and writes 0.
@@ -65,7 +65,7 @@ describe('policyView', () => {
     monitored.receive({ name: 'c', policyServer: 'default' }, [{ ...report, uid: 'made up', state: 'Serving' }]);
     const sources = { ...SOURCES, replicas: { ...SOURCES.replicas, monitored } };
     const one = policy({}, 1);
-    const view = policyView(sources, one, 'kw.cap.p', [revision(one)], 0);
+    const view = gatherRolloutView(sources, one, 'kw.cap.p', [revision(one)], 0);
     assert.deepEqual(
       view.monitored.map(({ replica }) => replica),
       ['a'],
