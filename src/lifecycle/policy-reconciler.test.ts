@@ -237,9 +237,9 @@ type Crd = KubernetesObject & {
 
 type Verb = 'create' | 'update' | 'patch' | 'delete';
 
-/** A cluster in which requests fail for which `failure` returns an error. */
+/** A cluster in which requests fail for which `failure` returns an error, or wait for what it returns. */
 function failing(
-  failure: (verb: Verb, type: ResourceType, args: readonly unknown[]) => Error | undefined,
+  failure: (verb: Verb, type: ResourceType, args: readonly unknown[]) => Error | Promise<void> | undefined,
 ): (cluster: Cluster) => Cluster {
   return (cluster) =>
     new Proxy(cluster, {
@@ -248,8 +248,9 @@ function failing(
         return typeof member !== 'function'
           ? member
           : (...args: unknown[]): unknown => {
-              const error = failure(property as Verb, args[0] as ResourceType, args);
-              return error === undefined ? Reflect.apply(member, target, args) : Promise.reject(error);
+              const met = failure(property as Verb, args[0] as ResourceType, args);
+              const apply = (): unknown => Reflect.apply(member, target, args);
+              return met instanceof Error ? Promise.reject(met) : met === undefined ? apply() : met.then(apply);
             };
       },
     });
@@ -500,6 +501,37 @@ describe('PolicyReconciler', () => {
     const { requeueAfterMs = 0 } = await scene.reconcile();
     assert.ok(requeueAfterMs > 0, 'API servers notice the removal late');
     assert.equal([...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length, 1);
+  });
+
+  it('waits for no write of webhooks, and keeps the revisions of a policy that is deleted during one', async () => {
+    const [started, write] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const held = failing((verb, { group }) => {
+      if (verb !== 'patch' || group !== 'admissionregistration.k8s.io') {
+        return undefined;
+      }
+      started.resolve();
+      return write.promise;
+    });
+    await using scene = await Scene.open(held, { [ANNOTATIONS.webhook]: 'Own' });
+    await scene.reconcile();
+    await scene.prevalidated();
+    await scene.reconcile();
+    await started.promise;
+    scene.webhooks.expect(['kw.cap.p']);
+    const policy = await scene.policy();
+    assert.equal(policy.status?.phase, 'Pending');
+    scene.replace({ ...policy, metadata: { ...policy.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
+    assert.deepEqual(await scene.reconcile(), {});
+    const revisions = (): number => [...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length;
+    assert.equal(revisions(), 1);
+    write.resolve();
+    await until(async () => {
+      await scene.woken();
+      // API servers notice late that its webhook is gone.
+      return (await scene.reconcile()).requeueAfterMs !== undefined;
+    });
+    assert.deepEqual([...scene.cluster.state.list(VALIDATING_WEBHOOKS, undefined)], []);
+    assert.equal(revisions(), 1);
   });
 
   it('reports a new replica in the status, but not as an event of each policy', async () => {
