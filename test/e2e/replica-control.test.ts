@@ -63,11 +63,11 @@ describe('replicas on a real API server', { skip: skipWithoutCluster() }, () => 
 
   it('report, know each other, cause no writes when nothing happens, and leave', { timeout: 60_000 }, async () => {
     const { caFile, controlCertFile: certFile, controlKeyFile: keyFile } = await ensureLocalCertificates(folder);
-    const views = [new TestReplicaState(), new TestReplicaState()];
-    const clusters = views.map(() => connect(server.token('replica')));
+    const states = [new TestReplicaState(), new TestReplicaState()];
+    const clusters = states.map(() => connect(server.token('replica')));
     const peers: (readonly string[])[] = [[], []];
-    const controls = views.map(
-      (view, i) =>
+    const controls = states.map(
+      (state, i) =>
         new ReplicaControl({
           replica: {
             cluster: clusters[i]!,
@@ -76,7 +76,7 @@ describe('replicas on a real API server', { skip: skipWithoutCluster() }, () => 
             name: `replica-${i}`,
             control: { host: '127.0.0.1', port: 0, tls: { certFile, keyFile, caFile } },
           },
-          view,
+          state,
           prevalidate: async () => ({ ok: true, modules: [] }),
           readModule: async () => undefined,
           peersChanged: (addresses) => (peers[i] = addresses.replicas),
@@ -88,9 +88,9 @@ describe('replicas on a real API server', { skip: skipWithoutCluster() }, () => 
     const replicas = async (): Promise<readonly PolicyServerReplica[]> =>
       (await admin.list<PolicyServerReplica>(POLICY_SERVER_REPLICAS, { namespace: NAMESPACE })).items;
     const served = [{ policy: 'p', revision: 1, digest: 'x' }];
-    for (const view of views) {
-      view.servedRevisions = served;
-      view.notify();
+    for (const state of states) {
+      state.servedRevisions = served;
+      state.notify();
     }
     await eventually(async () => {
       const all = await replicas();

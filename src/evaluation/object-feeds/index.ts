@@ -1,5 +1,5 @@
 // The objects of a cluster that evaluation looks up. An entry of its own: a server for a policies file loads nothing of clusters.
-export { isOutage, namespaceView } from './namespace-feed.ts';
+export { isOutage } from './namespace-feed.ts';
 export { NamespaceRecord } from './namespace-record.ts';
 export { ObjectFeeds } from './object-feeds.ts';
 export { mayReadNamespace, objectNeeds, specParameters } from './object-needs.ts';

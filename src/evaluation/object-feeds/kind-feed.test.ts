@@ -25,7 +25,7 @@ describe('a watched kind in namespaces', () => {
       cluster: cluster.admin,
       type: CONFIG_MAPS,
       transform: (object) => object,
-      view: ({ data }) => JSON.stringify({ data }),
+      textOf: ({ data }) => JSON.stringify({ data }),
       publish: (change) => {
         changes.push(change);
         pods = new Map(change.isAll ? [] : pods);
@@ -55,7 +55,7 @@ describe('a watched kind in namespaces', () => {
     }
   };
 
-  it('is published as a list, then change by change where the view of an object changes', async () => {
+  it('is published as a list, then change by change where the text of an object changes', async () => {
     kind.watch();
     await until(() => pods.get('limits') === '1');
     assert.deepEqual([changes.length, changes[0]?.isAll], [1, true]);
@@ -66,7 +66,7 @@ describe('a watched kind in namespaces', () => {
     );
     await cluster.admin.create(CONFIG_MAPS, configMap('other', '2'));
     await until(() => pods.get('other') === '2');
-    assert.equal(changes.length, 2, 'a label is not part of the view');
+    assert.equal(changes.length, 2, 'a label is not part of the text');
     assert.deepEqual(changes[1]?.objects, [[{ namespace: 'default', name: 'other' }, '{"data":{"pods":"2"}}']]);
     kind.unwatch();
     assert.equal(pods.size, 0);

@@ -27,7 +27,7 @@ export interface KindFeedOptions {
   /** Default: all objects. */
   readonly fieldSelector?: string;
   /** The JSON text of the fields of a transformed object for workers; changes of other fields are not published. */
-  readonly view: (object: KubernetesObject) => string;
+  readonly textOf: (object: KubernetesObject) => string;
   /** Why workers do not get an object. Default: they get all. */
   readonly failure?: (object: KubernetesObject) => ObjectFailure | undefined;
   /**
@@ -162,7 +162,7 @@ export class KindFeed {
   }
 }
 
-/** One watch of a kind. Reports all objects when they are listed, later those whose view changed, in batches. */
+/** One watch of a kind. Reports all objects when they are listed, later those whose text changed, in batches. */
 class KindWatch {
   readonly #options: KindFeedOptions;
   readonly #report: (isAll: boolean, objects: readonly WatchedObject[]) => void;
@@ -216,8 +216,8 @@ class KindWatch {
 
   #receive({ before, after }: Change): void {
     const object = after ?? before;
-    const { view } = this.#options;
-    const isSame = before !== undefined && after !== undefined && view(before) === view(after);
+    const { textOf } = this.#options;
+    const isSame = before !== undefined && after !== undefined && textOf(before) === textOf(after);
     if (object !== undefined && this.#isListed && !isSame) {
       const key = keyOf(object);
       this.#changed.set(keyText(key), key);
@@ -233,7 +233,7 @@ class KindWatch {
   }
 }
 
-function published({ view, failure }: KindFeedOptions, key: ObjectKey, object: KubernetesObject): WatchedObject {
+function published({ textOf, failure }: KindFeedOptions, key: ObjectKey, object: KubernetesObject): WatchedObject {
   const failed = failure?.(object);
-  return failed === undefined ? [key, view(object)] : [key, undefined, failed];
+  return failed === undefined ? [key, textOf(object)] : [key, undefined, failed];
 }

@@ -45,7 +45,7 @@ export class NamespaceFeed {
       cluster,
       type,
       transform: (namespace) => trimmed(namespace, this.#annotations),
-      view: (namespace) => namespaceView(namespace, this.#annotations),
+      textOf: ({ metadata }) => namespaceText(metadata, this.#annotations),
       publish,
       changed: () => {
         this.#recorded = new Map();
@@ -127,14 +127,6 @@ export class NamespaceFeed {
 /** Whether a request failed without an answer of an available API server; a refusal is an answer. */
 export function isOutage(error: unknown): boolean {
   return !(error instanceof ApiError) || error.code >= 500 || error.code === TOO_MANY_REQUESTS;
-}
-
-/**
- * The fields of a namespace that workers get.
- * @param keys of annotations
- */
-export function namespaceView({ metadata }: KubernetesObject, keys: readonly string[]): string {
-  return namespaceText(metadata, keys);
 }
 
 function entryOf({ metadata: { name = '', labels = {} } }: KubernetesObject): NamespaceEntry {

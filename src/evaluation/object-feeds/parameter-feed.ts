@@ -185,7 +185,7 @@ class ParameterKind {
       // Objects of one name are few, also of a kind such as ConfigMap.
       ...(name !== undefined && others.length === 0 ? { fieldSelector: `metadata.name=${name}` } : {}),
       transform: (object) => (this.#names.has(object.metadata.name ?? '') ? withText(object) : identityOf(object)),
-      view: (object) => textIn(object),
+      textOf: (object) => textIn(object),
       failure: (object) => failureOf(object),
       publish: (change) => publish({ ...change, objects: change.objects.filter(([key]) => this.#names.has(key.name)) }),
       changed: () => undefined,

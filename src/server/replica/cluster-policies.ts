@@ -38,7 +38,7 @@ export class ClusterPolicies implements PolicySource {
   readonly #options: ClusterPoliciesOptions;
   readonly #host: PolicyHost;
   readonly #registry: PolicyRegistry;
-  readonly #view: RevisionReports;
+  readonly #reports: RevisionReports;
   readonly #feed: RevisionFeed;
   readonly #objects: ObjectFeeds;
   readonly #checks: ParameterChecks;
@@ -76,12 +76,12 @@ export class ClusterPolicies implements PolicySource {
       serving: (id) => this.#registry.serving(id),
       modulesChanged: () => this.#keep(),
     });
-    const view = new RevisionReports(
+    const reports = new RevisionReports(
       () => this.#registry.entries(),
       options.monitoredReportMs,
       () => this.#isLoaded,
     );
-    this.#view = view;
+    this.#reports = reports;
     this.#registry = new PolicyRegistry(
       {
         read: (policies) => reader.read(policies),
@@ -98,7 +98,7 @@ export class ClusterPolicies implements PolicySource {
         swapTook: (ms) => host.reloadTook(ms),
         isForTenant: isNamespacedPolicyId,
         namespaceOf: namespaceOfPolicyId,
-        changed: (entries, removed, isSynced) => view.update(entries, removed, isSynced),
+        changed: (entries, removed, isSynced) => reports.update(entries, removed, isSynced),
       },
       recorded(host, namespacedPoliciesCapabilities ?? []),
     );
@@ -106,12 +106,12 @@ export class ClusterPolicies implements PolicySource {
     this.#checks = new ParameterChecks({
       serving: () => servingRevisions(this.#registry.entries()),
       load: (requests, done) => loader.load(requests, done),
-      checked: (revision, refused) => view.parametersTried(revision, refused),
+      checked: (revision, refused) => reports.parametersTried(revision, refused),
       record: this.#lastValid,
     });
     this.#waits = new ParameterWaits({
       objects: () => this.#checks.objects(),
-      changed: (reports) => view.revisionsWaiting(reports),
+      changed: (waiting) => reports.revisionsWaiting(waiting),
     });
     const publish = (change: WatchedChange): void => {
       host.publishWatched(this.#checks.apply(change));
@@ -139,7 +139,7 @@ export class ClusterPolicies implements PolicySource {
           void this.settledInTime().then(() => this.#setLoaded());
         }
       },
-      refused: (refused) => view.revisionsMismatched(refused),
+      refused: (refused) => reports.revisionsMismatched(refused),
       failed: (error) => {
         this.#objects.failed(error);
         if (isOutage(error)) {
@@ -151,7 +151,7 @@ export class ClusterPolicies implements PolicySource {
     const cache = new ModuleCache(cacheDir, { maxModuleBytes: LARGEST_MODULE_BYTES });
     this.#control = new ReplicaControl({
       replica: options,
-      view,
+      state: reports,
       prevalidate: (request, signal) => this.prevalidate(request, signal),
       readModule: async (digest) => (isDigest(digest) ? await cache.read(digest) : undefined),
       peersChanged: (addresses, hasNewModules) => this.#peersChanged(addresses, hasNewModules),
@@ -195,7 +195,7 @@ export class ClusterPolicies implements PolicySource {
   #setLoaded(): void {
     if (!this.#isLoaded) {
       this.#isLoaded = true;
-      this.#view.readyChanged();
+      this.#reports.readyChanged();
     }
   }
 
@@ -267,13 +267,13 @@ export class ClusterPolicies implements PolicySource {
   }
 
   monitored(verdict: MonitoredVerdict): void {
-    this.#view.record(verdict);
+    this.#reports.record(verdict);
   }
 
   async stop(): Promise<void> {
     clearTimeout(this.#downTimer);
     // Before the streams end.
-    this.#view.flush();
+    this.#reports.flush();
     await this.#control.stop();
     this.#stopping.abort(new Error('the policy server is stopping'));
     const kept = this.#objects.stop();

@@ -2,8 +2,14 @@
 import type { Cluster } from '../../cluster/index.ts';
 import type { NamespaceKeys, ParametersDefinition, ParametersResource } from '../../engine/index.ts';
 import type { WatchedChange, WatchedObject } from '../../evaluation/index.ts';
-import { failureOf, namespaceView, textIn, withText } from '../../evaluation/object-feeds/index.ts';
-import { keyOf, kubernetesKind, type KubernetesObject, type ResourceType } from '../../resources/index.ts';
+import { failureOf, textIn, withText } from '../../evaluation/object-feeds/index.ts';
+import {
+  keyOf,
+  kubernetesKind,
+  type KubernetesObject,
+  namespaceText,
+  type ResourceType,
+} from '../../resources/index.ts';
 import { parseJson } from '../../values/index.ts';
 
 /** Objects that are tried: twice the namespaces that Kubernetes is tested with. Others are not. */
@@ -94,7 +100,7 @@ export class ExistingParameters {
       ? []
       : await pages(this.#replica, type, selection, signal, (one) => [
           { name: one.metadata.name ?? '' },
-          namespaceView(one, annotations),
+          namespaceText(one.metadata, annotations),
         ]);
   }
 }
@@ -105,16 +111,16 @@ async function pages(
   type: ResourceType,
   selection: { readonly namespace?: string; readonly fieldSelector?: string },
   signal: AbortSignal,
-  view: (object: KubernetesObject) => WatchedObject,
+  watched: (object: KubernetesObject) => WatchedObject,
 ): Promise<readonly WatchedObject[]> {
-  const views: WatchedObject[] = [];
+  const objects: WatchedObject[] = [];
   let page = await cluster.list(type, { ...selection, limit: PAGE_SIZE, signal });
-  views.push(...page.items.map(view));
-  while (page.metadata.continue !== undefined && views.length < MAX_TRIED) {
+  objects.push(...page.items.map(watched));
+  while (page.metadata.continue !== undefined && objects.length < MAX_TRIED) {
     page = await cluster.list(type, { ...selection, limit: PAGE_SIZE, continue: page.metadata.continue, signal });
-    views.push(...page.items.map(view));
+    objects.push(...page.items.map(watched));
   }
-  return views;
+  return objects;
 }
 
 /** The namespaces with parameters of a policy. */
@@ -126,7 +132,7 @@ function namespacesOf(
 ): readonly string[] {
   const { from } = one;
   if ('namespace' in from) {
-    return namespaces.flatMap(([{ name }, view]) => (view !== undefined && hasKey(view, from.namespace) ? [name] : []));
+    return namespaces.flatMap(([{ name }, text]) => (text !== undefined && hasKey(text, from.namespace) ? [name] : []));
   }
   const change = changes.get(placeOf(from.resource, own));
   if (change === undefined) {
@@ -157,10 +163,10 @@ function namespaceChange(objects: readonly WatchedObject[]): WatchedChange {
 
 /** Whether a namespace has one of the keys: others count as having no parameters. */
 export function hasKey(
-  view: string,
+  text: string,
   keys: { readonly annotations: readonly string[]; readonly labels: readonly string[] },
 ): boolean {
-  const { metadata } = parseJson(view) as {
+  const { metadata } = parseJson(text) as {
     readonly metadata: Readonly<Record<'annotations' | 'labels', Readonly<Record<string, unknown>>>>;
   };
   return (['annotations', 'labels'] as const).some((field) =>

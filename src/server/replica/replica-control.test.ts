@@ -36,7 +36,7 @@ describe('ReplicaControl', () => {
         name,
         control: { host: '127.0.0.1', port: 0, advertise: '127.0.0.2', tls },
       },
-      view: new TestReplicaState(),
+      state: new TestReplicaState(),
       prevalidate: async () => ({ ok: true, modules: [] }),
       readModule: async () => undefined,
       peersChanged,

@@ -18,7 +18,7 @@ export const PEERS_WAIT_MS = 1_000;
 
 export interface ReplicaControlOptions extends Pick<ControlEndpointOptions, 'prevalidate' | 'readModule'> {
   readonly replica: ClusterPoliciesOptions;
-  readonly view: ReplicaState;
+  readonly state: ReplicaState;
   /** See {@link PeerDirectory.subscribe}. */
   readonly peersChanged: PeersListener;
   readonly log: Logger;
@@ -35,14 +35,14 @@ export class ReplicaControl {
   #ended: readonly Promise<unknown>[] = [];
 
   constructor(options: ReplicaControlOptions) {
-    const { replica, view, prevalidate, readModule, log } = options;
+    const { replica, state, prevalidate, readModule, log } = options;
     this.#options = options;
     this.#endpoint = new ControlEndpoint({
       ...replica.control,
       replica: replica.name,
       policyServer: replica.policyServer,
       version: PRODUCT_VERSION,
-      reports: view,
+      reports: state,
       prevalidate,
       readModule,
       log,
@@ -68,7 +68,7 @@ export class ReplicaControl {
    * @throws HttpsError 'port-busy', 'tls-invalid'
    */
   async start(): Promise<string> {
-    const { replica, view, peersChanged, log } = this.#options;
+    const { replica, state, peersChanged, log } = this.#options;
     const { cluster, namespace, policyServer, name, pod, control } = replica;
     const port = await this.#endpoint.start();
     const controlAddress = `${hostText(control.advertise ?? control.host)}:${port}`;
@@ -82,7 +82,7 @@ export class ReplicaControl {
       ...(pod === undefined ? {} : { pod }),
       controlAddress,
       version: PRODUCT_VERSION,
-      view,
+      state,
       replicas,
       log,
     });

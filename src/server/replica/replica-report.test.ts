@@ -18,13 +18,13 @@ const served = (policy: string, revision = 1) => ({ policy, revision, digest: `$
 
 describe('the report of a replica', () => {
   let scene: ReplicaCluster;
-  let view: TestReplicaState;
+  let state: TestReplicaState;
   let stopAll: AbortController;
   let running: Promise<unknown>[];
 
   beforeEach(async () => {
     scene = await ReplicaCluster.open();
-    view = new TestReplicaState();
+    state = new TestReplicaState();
     stopAll = new AbortController();
     running = [];
   });
@@ -50,7 +50,7 @@ describe('the report of a replica', () => {
       name: 'a',
       controlAddress: '10.0.0.1:8444',
       version: '1.2.3',
-      view,
+      state,
       replicas,
       reportIntervalMs: 60,
       leaseRenewMs: 40,
@@ -68,9 +68,9 @@ describe('the report of a replica', () => {
   }
 
   it('contains identity and serving revisions, and is owned by its pod', async () => {
-    view.servedRevisions = [served('p'), served('q', 2)];
-    view.set(reportOf('p'), reportOf('q'), reportOf('r', { state: 'Staged' }), reportOf('s', { state: 'Failed' }));
-    view.deviating = [{ policy: 's', revision: 1, state: 'Failed', reason: 'FetchFailed', message: 'no route' }];
+    state.servedRevisions = [served('p'), served('q', 2)];
+    state.set(reportOf('p'), reportOf('q'), reportOf('r', { state: 'Staged' }), reportOf('s', { state: 'Failed' }));
+    state.deviating = [{ policy: 's', revision: 1, state: 'Failed', reason: 'FetchFailed', message: 'no route' }];
     const stop = start({ pod: { name: 'pod-a', uid: 'uid-of-pod' } });
     const { metadata, spec, status } = await scene.until('a', (replica) => replica.status !== undefined);
     assert.deepEqual(spec, {
@@ -83,7 +83,7 @@ describe('the report of a replica', () => {
     assert.deepEqual(metadata.ownerReferences, [{ apiVersion: 'v1', kind: 'Pod', name: 'pod-a', uid: 'uid-of-pod' }]);
     const { startedAt, lastReported, conditions, ...rest } = status ?? {};
     assert.deepEqual(rest, {
-      setHash: setHash(view.servedRevisions),
+      setHash: setHash(state.servedRevisions),
       servingRevisions: 2,
       stagedRevisions: 1,
       failedRevisions: 1,
@@ -102,9 +102,9 @@ describe('the report of a replica', () => {
   });
 
   it('has texts that control no terminal', async () => {
-    view.set(reportOf('s', { state: 'Failed' }));
+    state.set(reportOf('s', { state: 'Failed' }));
     const message = 'evil\u001B[2J\u001B]8;;a:b\u009B2J\u202Etxt';
-    view.deviating = [{ policy: 's', revision: 1, state: 'Failed', reason: 'FetchFailed', message }];
+    state.deviating = [{ policy: 's', revision: 1, state: 'Failed', reason: 'FetchFailed', message }];
     const stop = start();
     const { status } = await scene.until('a', (replica) => replica.status !== undefined);
     assert.equal(status?.deviations?.[0]?.message, 'evil\u{fffd}[2J\u{fffd}]8;;a:b\u{fffd}2J\u{fffd}txt');
@@ -132,7 +132,7 @@ describe('the report of a replica', () => {
     await sleep(100);
     const before = scene.writes.length;
     for (let i = 0; i < 20; i += 1) {
-      view.notify(['p-1']);
+      state.notify(['p-1']);
       await sleep(10);
     }
     assert.deepEqual([before, scene.writes.length], [2, 2]);
@@ -146,8 +146,8 @@ describe('the report of a replica', () => {
     const before = scene.writes.length;
     const began = performance.now();
     for (let i = 1; i <= 50; i += 1) {
-      view.servedRevisions = [served('p', i)];
-      view.notify(['p-1']);
+      state.servedRevisions = [served('p', i)];
+      state.notify(['p-1']);
       await sleep(2);
     }
     await scene.until('a', ({ status }) => status?.setHash === setHash([served('p', 50)]));
@@ -255,27 +255,27 @@ describe('the status of a replica', () => {
   });
 
   it('lists the first of many deviations, in order, and counts all', () => {
-    const view = new TestReplicaState();
-    view.deviating = Array.from({ length: 150 }, (_, i) => ({
+    const state = new TestReplicaState();
+    state.deviating = Array.from({ length: 150 }, (_, i) => ({
       policy: `p${String(149 - i).padStart(3, '0')}`,
       revision: 1,
       state: 'Failed' as const,
       reason: 'FetchFailed',
       message: 'x'.repeat(5000),
     }));
-    const status = replicaStatus(view, facts);
+    const status = replicaStatus(state, facts);
     assert.equal(status.deviationCount, 150);
     assert.equal(status.deviations?.length, MAX_DEVIATIONS);
     assert.equal(status.deviations[0]?.policy, 'p000');
     assert.equal(status.deviations[0]?.message?.length, MAX_DEVIATION_MESSAGE);
-    assert.deepEqual(replicaStatus(view, facts), status);
+    assert.deepEqual(replicaStatus(state, facts), status);
   });
 
   it('is Ready when the cluster has been read and nothing deviates', () => {
-    const view = new TestReplicaState({ isSynced: false });
-    const reason = (): unknown => replicaStatus(view, facts).conditions?.map((one) => [one.status, one.reason]);
+    const state = new TestReplicaState({ isSynced: false });
+    const reason = (): unknown => replicaStatus(state, facts).conditions?.map((one) => [one.status, one.reason]);
     assert.deepEqual(reason(), [['False', 'Starting']]);
-    view.isSynced = true;
+    state.isSynced = true;
     assert.deepEqual(reason(), [['True', 'UpToDate']]);
   });
 });

@@ -36,7 +36,7 @@ export interface ReplicaReporterOptions {
   readonly controlAddress: string;
   /** Version of the product. */
   readonly version: string;
-  readonly view: ReplicaState;
+  readonly state: ReplicaState;
   /** PolicyServerReplicas, including its own, which other clients may change or delete. */
   readonly replicas: Pick<CachedObjects<PolicyServerReplica>, 'subscribe'>;
   /** Default: {@link REPORT_INTERVAL_MS}. */
@@ -86,7 +86,7 @@ export class ReplicaReporter implements Runnable {
   /** Runs until `signal` is aborted; then removes the object. Never rejects. */
   async start(signal: AbortSignal): Promise<void> {
     const ends = [
-      this.#options.view.subscribe(() => this.#due()),
+      this.#options.state.subscribe(() => this.#due()),
       this.#options.replicas.subscribe((change) => this.#seen(change)),
     ];
     signal.addEventListener('abort', () => this.#wake?.(), { once: true });
@@ -192,7 +192,7 @@ export class ReplicaReporter implements Runnable {
   }
 
   #status({ metadata, status }: PolicyServerReplica): ReplicaStatus {
-    return replicaStatus(this.#options.view, {
+    return replicaStatus(this.#options.state, {
       generation: metadata.generation,
       startedAt: this.#startedAt,
       conditions: status?.conditions,

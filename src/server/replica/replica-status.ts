@@ -31,15 +31,15 @@ export interface ReplicaStatusInput {
 
 /** The current status, without `lastReported`. */
 export function replicaStatus(
-  view: Pick<ReplicaState, 'isSynced' | 'reports' | 'served' | 'deviations'>,
+  replica: Pick<ReplicaState, 'isSynced' | 'reports' | 'served' | 'deviations'>,
   { generation, startedAt, conditions, now }: ReplicaStatusInput,
 ): ReplicaStatus {
   const counts = { Staged: 0, Failed: 0, Loading: 0, Serving: 0 };
-  for (const { state } of view.reports()) {
+  for (const { state } of replica.reports()) {
     counts[state] += 1;
   }
-  const served = [...view.served()];
-  const all = [...view.deviations()];
+  const served = [...replica.served()];
+  const all = [...replica.deviations()];
   const deviations = all
     .toSorted((a, b) => compare(a.policy, b.policy) || a.revision - b.revision)
     .slice(0, MAX_DEVIATIONS)
@@ -48,7 +48,11 @@ export function replicaStatus(
       ...(message === undefined ? {} : { message: shortened(message, MAX_DEVIATION_MESSAGE) }),
     }));
   const observed = generation === undefined ? {} : { observedGeneration: generation };
-  const ready = setCondition(conditions, { type: 'Ready', ...observed, ...readiness(view.isSynced, all.length) }, now);
+  const ready = setCondition(
+    conditions,
+    { type: 'Ready', ...observed, ...readiness(replica.isSynced, all.length) },
+    now,
+  );
   return {
     setHash: setHash(served),
     servingRevisions: served.length,
