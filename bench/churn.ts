@@ -9,7 +9,6 @@ import type { KubernetesCluster } from '../src/cluster/index.ts';
 import { valueAt } from '../src/values/index.ts';
 import { heapCensus } from './heap-census.ts';
 import { Product } from './hostile-product.ts';
-import { memoryLimit } from './memory-limit.ts';
 import { machine, printTable } from './processes.ts';
 import { inTurns } from './scene.ts';
 
@@ -22,7 +21,10 @@ const PATIENCE_MS = 60_000;
 const POLL_MS = 250;
 /** Pause before the snapshot, for what is forgotten within seconds. Milliseconds. */
 const REST_MS = 20_000;
-const LIMIT_MIB = 4096;
+const LIMITS = new Map([
+  ['serve', 4096],
+  ['controller', 4096],
+]);
 const NAME = /churn-\d+-\d+/;
 const POLICIES = '/apis/policies.kubewarden.io/v1';
 const GOVERNANCE = '/apis/policy.open-cluster-management.io/v1';
@@ -177,15 +179,14 @@ class Tenants {
 process.env['NODE_OPTIONS'] = `--import=${new URL('./heap-snapshots.mjs', import.meta.url).href}`;
 const folder = mkdtempSync(join(tmpdir(), 'portcullis-bench-'));
 try {
-  using limit = memoryLimit(LIMIT_MIB);
-  await using product = await Product.start(folder, limit);
+  await using product = await Product.start(folder, LIMITS);
   using admin = product.client();
   for (let round = 0; round < rounds; round += 1) {
     await new Tenants(admin, round).comeAndGo();
   }
   await sleep(REST_MS);
-  product.signal('SIGUSR2');
-  while (!existsSync(join(folder, 'snapshots-done'))) {
+  const commands = product.signal('SIGUSR2');
+  while (!commands.every((command) => existsSync(join(folder, `snapshots-done-${command}`)))) {
     await sleep(POLL_MS);
   }
   report();

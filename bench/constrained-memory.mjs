@@ -1,4 +1,6 @@
-// Preloaded (node --import): the process takes PORTCULLIS_BENCH_LIMIT_BYTES for the memory limit of its control group, where the
-// bench may not create one. The bench itself ends a process that exceeds it.
-const bytes = Number(process.env.PORTCULLIS_BENCH_LIMIT_BYTES);
-process.constrainedMemory = () => bytes;
+// Preloaded (node --import): the process takes the limit of its command in PORTCULLIS_BENCH_LIMITS for the memory limit of its
+// control group. The bench itself ends a process that exceeds it.
+const mib = JSON.parse(process.env.PORTCULLIS_BENCH_LIMITS)[process.argv[2]];
+if (mib !== undefined) {
+  process.constrainedMemory = () => mib * 2 ** 20;
+}

@@ -1,9 +1,11 @@
-// Preloaded into a process that is measured: on SIGUSR2 it writes a heap snapshot of each of its threads into the working directory,
-// and then the file snapshots-done.
+// Preloaded into processes that are measured: on SIGUSR2 each writes a heap snapshot of each of its threads into the working directory,
+// and then the file snapshots-done-COMMAND.
 import { createWriteStream, writeFileSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { getHeapSnapshot } from 'node:v8';
 import { isMainThread } from 'node:worker_threads';
+
+const [, , command] = process.argv;
 
 if (isMainThread) {
   const workers = new Set();
@@ -15,14 +17,14 @@ if (isMainThread) {
 }
 
 async function writeSnapshots(workers) {
-  await pipeline(getHeapSnapshot(), createWriteStream('main.heapsnapshot'));
+  await pipeline(getHeapSnapshot(), createWriteStream(`${command}-main.heapsnapshot`));
   for (const worker of workers) {
-    const name = `${worker.threadName}-${worker.threadId}.heapsnapshot`.replaceAll(' ', '-');
+    const name = `${command}-${worker.threadName}-${worker.threadId}.heapsnapshot`.replaceAll(' ', '-');
     try {
       await pipeline(await worker.getHeapSnapshot(), createWriteStream(name));
     } catch {
       // A thread that ends meanwhile has nothing to show.
     }
   }
-  writeFileSync('snapshots-done', '');
+  writeFileSync(`snapshots-done-${command}`, '');
 }

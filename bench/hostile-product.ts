@@ -1,15 +1,16 @@
-// `portcullis start` in a process of its own, which is started again when it ends, as a container is.
+// `portcullis start`, which is started again when it ends, as a container is. Each of its processes has a memory limit of its own.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Connection, connectionAs, KubernetesCluster, loadKubeconfig } from '../src/cluster/index.ts';
 import { NODE_FLAGS } from '../bin/find-node.mjs';
 import { VARIABLES } from '../tools/image/image-config.ts';
 import { freePorts } from '../test/cluster/free-ports.ts';
-import { type MemoryLimit, memoryUse } from './memory-limit.ts';
+import { childrenOf, enforceLimit, limitedVariables, type MemoryLimits, memoryUse } from './memory-limit.ts';
 import { cpuMs } from './processes.ts';
 
 const PROGRAM = fileURLToPath(new URL('../dist/cli/program/main.js', import.meta.url));
@@ -21,18 +22,20 @@ const MAX_STARTS = 50;
 const RESTART_MS = 500;
 /** Lines of output that are shown when a process ended. */
 const SHOWN_LINES = 8;
+/** What `start` prints when it starts a process again. */
+const PROCESS_ENDED = 'a process ended, it is started again';
 
 /** Since the last call of {@link Product.takeFigures}. */
 export interface ProductFigures {
-  /** Largest resident memory of the process with its children. MiB. */
-  readonly peakMiB: number;
+  /** Largest resident memory of each process with its children, by its command. MiB. */
+  readonly peaks: ReadonlyMap<string, number>;
   readonly workerRestarts: number;
   readonly processRestarts: number;
 }
 
 export class Product implements AsyncDisposable {
   readonly #folder: string;
-  readonly #limit: MemoryLimit;
+  readonly #limits: MemoryLimits;
   readonly #ports: readonly number[];
   readonly #sampling: NodeJS.Timeout;
   #child: ChildProcess | undefined;
@@ -40,20 +43,20 @@ export class Product implements AsyncDisposable {
   #connection: Connection | undefined;
   #isStopping = false;
   #starts = 0;
-  #peakMiB = 0;
+  #peaks = new Map<string, number>();
   #workerRestarts = 0;
   #processRestarts = 0;
 
-  private constructor(folder: string, limit: MemoryLimit, ports: readonly number[]) {
+  private constructor(folder: string, limits: MemoryLimits, ports: readonly number[]) {
     this.#folder = folder;
-    this.#limit = limit;
+    this.#limits = limits;
     this.#ports = ports;
     this.#sampling = setInterval(() => this.#sample(), SAMPLE_MS);
   }
 
   /** @param folder of its data, and of modules that references name relative to it */
-  static async start(folder: string, limit: MemoryLimit): Promise<Product> {
-    const product = new Product(folder, limit, await freePorts(3));
+  static async start(folder: string, limits: MemoryLimits): Promise<Product> {
+    const product = new Product(folder, limits, await freePorts(3));
     await product.#spawn();
     const { connection } = await loadKubeconfig({ paths: [join(folder, 'data', 'kubeconfig')], env: {} });
     product.#connection = connection;
@@ -71,14 +74,17 @@ export class Product implements AsyncDisposable {
     return this.#connection;
   }
 
-  /** Processor time so far. Milliseconds. */
+  /** Processor time so far of the processes that run. Milliseconds. */
   get cpuMs(): number {
-    return cpuMs(this.#child?.pid ?? Number.NaN);
+    const pid = this.#child?.pid ?? Number.NaN;
+    return [pid, ...childrenOf(pid)].reduce((total, one) => total + cpuMs(one), 0);
   }
 
-  /** Sends it a signal. */
-  signal(signal: NodeJS.Signals): void {
-    this.#child?.kill(signal);
+  /** Sends a signal to each process of `start`. Returns their commands. */
+  signal(signal: NodeJS.Signals): readonly string[] {
+    const processes = this.#processes();
+    processes.forEach(({ pid }) => process.kill(pid, signal));
+    return processes.map(({ command }) => command);
   }
 
   /** A client as a user; default: the administrator. */
@@ -94,15 +100,15 @@ export class Product implements AsyncDisposable {
     this.#sample();
     const workerRestarts = await this.#countWorkerRestarts();
     const figures = {
-      peakMiB: this.#peakMiB,
+      peaks: this.#peaks,
       // The count of a new process begins at 0.
       workerRestarts: this.#processRestarts > 0 ? workerRestarts : workerRestarts - this.#workerRestarts,
       processRestarts: this.#processRestarts,
     };
     this.#workerRestarts = workerRestarts;
     this.#processRestarts = 0;
-    this.#peakMiB = 0;
-    this.#forgetPeak();
+    this.#peaks = new Map();
+    this.#processes().forEach(({ pid }) => forgetPeak(pid));
     return figures;
   }
 
@@ -121,26 +127,18 @@ export class Product implements AsyncDisposable {
     this.#starts += 1;
     const [port, operationsPort, clusterPort] = this.#ports;
     const flags = Object.entries({ port, 'operations-port': operationsPort, 'cluster-port': clusterPort });
-    const { file, args, env } = this.#limit.limited({
-      file: process.execPath,
-      args: [
-        ...NODE_FLAGS,
-        PROGRAM,
-        'start',
-        '--data-dir',
-        'data',
-        ...flags.flatMap(([name, value]) => [`--${name}`, String(value)]),
-      ],
-      env: { ...process.env, ...VARIABLES },
+    const args = flags.map(([name, value]) => `--${name}=${value}`);
+    const child = spawn(process.execPath, [...NODE_FLAGS, PROGRAM, 'start', '--data-dir', 'data', ...args], {
+      cwd: this.#folder,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: limitedVariables({ ...process.env, ...VARIABLES }, this.#limits),
     });
-    const child = spawn(file, args, { cwd: this.#folder, stdio: ['ignore', 'pipe', 'pipe'], env });
     this.#child = child;
     const greeted = Promise.withResolvers<void>();
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (text: string) => {
-        writeFileSync(join(this.#folder, 'output.log'), text, { flag: 'a' });
-        this.#output = [...this.#output, ...text.trimEnd().split('\n')].slice(-SHOWN_LINES);
-        if (text.includes('Ctrl-C stops.')) {
+    for (const input of [child.stdout, child.stderr]) {
+      createInterface({ input }).on('line', (line) => {
+        this.#noteLine(line);
+        if (line.includes('Ctrl-C stops.')) {
           greeted.resolve();
         }
       });
@@ -150,6 +148,15 @@ export class Product implements AsyncDisposable {
       void this.#restart(signal ?? `code ${code}`);
     });
     await greeted.promise;
+  }
+
+  #noteLine(line: string): void {
+    writeFileSync(join(this.#folder, 'output.log'), `${line}\n`, { flag: 'a' });
+    this.#output = [...this.#output, line].slice(-SHOWN_LINES);
+    if (line.includes(PROCESS_ENDED)) {
+      this.#processRestarts += 1;
+      console.log(`  ${line}`);
+    }
   }
 
   async #restart(how: string): Promise<void> {
@@ -166,27 +173,43 @@ export class Product implements AsyncDisposable {
   }
 
   #sample(): void {
-    const pid = this.#child?.pid;
-    if (pid === undefined) {
-      return;
+    for (const { pid, command } of this.#processes()) {
+      const memory = memoryUse(pid);
+      this.#peaks.set(command, Math.max(this.#peaks.get(command) ?? 0, memory.all, memory.peak));
+      enforceLimit(pid, memory, this.#limits.get(command) ?? Infinity);
     }
-    const memory = memoryUse(pid);
-    this.#peakMiB = Math.max(this.#peakMiB, memory.all, memory.peak);
-    this.#limit.check(pid, memory);
   }
 
-  /** Resets the peak that the system has recorded: proc_pid_clear_refs(5). */
-  #forgetPeak(): void {
-    try {
-      writeFileSync(`/proc/${this.#child?.pid}/clear_refs`, '5');
-    } catch {
-      // Without it, the peak is that of all classes so far.
-    }
+  /** The processes that `start` has now. */
+  #processes(): readonly { readonly pid: number; readonly command: string }[] {
+    return childrenOf(this.#child?.pid ?? Number.NaN).flatMap((pid) => {
+      const command = commandOf(pid);
+      return command === undefined ? [] : [{ pid, command }];
+    });
   }
 
   async #countWorkerRestarts(): Promise<number> {
     const response = await fetch(`http://127.0.0.1:${this.#ports[1]}/metrics`);
     const lines = (await response.text()).matchAll(/^portcullis_worker_restarts_total\S* (\d+)$/gm);
     return [...lines].reduce((total, [, count]) => total + Number(count), 0);
+  }
+}
+
+/** The command of the product that a process is; undefined when it has ended or not begun. */
+function commandOf(pid: number): string | undefined {
+  try {
+    const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+    return words[words.indexOf(PROGRAM) + 1];
+  } catch {
+    return undefined;
+  }
+}
+
+/** Resets the peak that the system has recorded: proc_pid_clear_refs(5). */
+function forgetPeak(pid: number): void {
+  try {
+    writeFileSync(`/proc/${pid}/clear_refs`, '5');
+  } catch {
+    // Without it, the peak is that of all classes so far.
   }
 }
