@@ -258,8 +258,10 @@ describe('controller and replica in processes of their own', () => {
     await ends(checking);
     await using leading = controller(String(admission));
     await leading.says('leading');
-    const applied = await apply();
-    assert.equal(applied.code, 0, applied.stderr);
+    await eventually(async () => {
+      const { code, stderr } = await apply();
+      assert.equal(code, 0, stderr);
+    }, PATIENCE);
     await ends(serving);
   });
 });
