@@ -58,12 +58,8 @@ export interface EnvironmentOptions {
   readonly types?: TypeProvider | undefined;
   /** Creates values of those structs. Default: none can be created. */
   readonly structs?: StructFactory | undefined;
-  /** The namespace in which names are looked up first. Default: the root. */
-  readonly container?: string | undefined;
   /** Libraries besides those of Kubernetes. Default: none. */
   readonly libraries?: readonly Library[];
-  /** Macros besides those of Kubernetes. Default: none. */
-  readonly macros?: readonly Macro[];
   /** Bounds of the sizes of variables, for cost estimates. Default: unknown. */
   readonly sizes?: SizeEstimator | undefined;
   /** Overrides features of the version's language. */
@@ -92,13 +88,12 @@ export class Environment {
     this.kubernetesVersion = knownVersion(options.kubernetesVersion ?? MAX_KUBERNETES_VERSION);
     this.language = { ...languageOf(this.kubernetesVersion), ...options.language };
     const { optionalSyntax, escapedIdentifiers, crossTypeComparisons } = this.language;
-    const macros = new MacroSet([...macrosOf(this.kubernetesVersion), ...(options.macros ?? [])]);
+    const macros = new MacroSet(macrosOf(this.kubernetesVersion));
     this.#parseOptions = { macros, optionalSyntax, escapedIdentifiers };
     this.declarations = new Declarations({
       libraries: [...librariesOf(this.kubernetesVersion), ...(options.libraries ?? [])],
       variables: options.variables,
       types: options.types,
-      container: options.container,
       macros,
       laterFunctions: laterFunctions(this.kubernetesVersion),
       isExcluded: crossTypeComparisons ? undefined : isCrossTypeComparison,

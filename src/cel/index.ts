@@ -49,7 +49,7 @@ export {
 export { allowedSince, newExpressionsVersion } from './model/library.ts';
 export { Program } from './program.ts';
 export { languageReference } from './reference.ts';
-export { BINDING_MACROS, commentsOf, isIdentifier, MATH_MACROS } from './syntax/index.ts';
+export { commentsOf, isIdentifier } from './syntax/index.ts';
 export {
   BOOL,
   BYTES,

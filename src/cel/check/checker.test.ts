@@ -56,14 +56,6 @@ describe('names', () => {
     assert.match(JSON.stringify(expression), /"name":"\.object"/u);
   });
 
-  it('are looked up in the container from the inside out', () => {
-    const inContainer = { container: 'a.b', variables: { 'a.b.x': INT, 'a.x': STRING, 'a.y': STRING, x: DYN } };
-    assert.equal(compile('x', inContainer).type, 'int');
-    assert.equal(compile('y', inContainer).type, 'string');
-    assert.equal(compile('.x', inContainer).type, 'dyn');
-    assert.match(errorOf('z', inContainer).message, /undeclared reference to 'z' \(in container 'a\.b'\)/u);
-  });
-
   it('of inherited properties of objects are undeclared', () => {
     for (const name of ['constructor', '__proto__', 'toString', 'hasOwnProperty']) {
       assert.match(errorOf(name).message, /undeclared reference/u);

@@ -684,7 +684,7 @@ class Checker {
   }
 
   #undeclared(node: Expression, name: string, hints: readonly string[]): void {
-    this.#report(node, `undeclared reference to '${name}' (in container '${this.#declarations.container}')`, hints);
+    this.#report(node, `undeclared reference to '${name}' (in container '')`, hints);
     this.#setType(node, ERROR);
   }
 

@@ -1,3 +1,4 @@
+import { rootedName } from '../model/rooted-name.ts';
 import { CelError } from '../model/errors.ts';
 import type { FunctionDeclaration, Library, Overload } from '../model/library.ts';
 import type { MacroSet } from '../syntax/index.ts';
@@ -65,8 +66,6 @@ interface DeclarationOptions {
   readonly libraries: readonly Library[];
   readonly variables: Readonly<Record<string, CelType>>;
   readonly types?: TypeProvider | undefined;
-  /** The namespace in which names are looked up first, such as `google.protobuf`. */
-  readonly container?: string | undefined;
   /** Macros of the environment, and functions of later Kubernetes versions with that version: for hints. */
   readonly macros?: MacroSet | undefined;
   readonly laterFunctions?: ReadonlyMap<string, number> | undefined;
@@ -91,7 +90,6 @@ const LANGUAGE_TYPES: readonly (readonly [name: string, type: CelType])[] = [
 
 /** The names that expressions of one environment can use. Immutable, so many expressions share it. */
 export class Declarations {
-  readonly container: string;
   readonly functions: ReadonlyMap<string, DeclaredFunction>;
   readonly variables: ReadonlyMap<string, CelType>;
   /** Types by name; the provider may know more. */
@@ -101,10 +99,8 @@ export class Declarations {
   readonly laterFunctions: ReadonlyMap<string, number>;
   /** First words of names with dots. Selections from other identifiers need no lookup as a qualified name. */
   readonly #qualifying: ReadonlySet<string>;
-  readonly #prefixes: readonly string[];
 
   constructor(options: DeclarationOptions) {
-    this.container = options.container ?? '';
     this.functions = declareFunctions(options.libraries, options.isExcluded);
     this.variables = new Map(Object.entries(options.variables));
     this.namedTypes = declareTypes(options.libraries);
@@ -112,45 +108,29 @@ export class Declarations {
     this.macros = options.macros;
     this.laterFunctions = options.laterFunctions ?? new Map();
     this.#qualifying = firstWords([...this.functions.keys(), ...this.variables.keys(), ...this.namedTypes.keys()]);
-    this.#prefixes = containerPrefixes(this.container);
   }
 
   /** Whether `word.…` can be a qualified name. */
   mayQualify(word: string): boolean {
-    if (this.#prefixes.length > 1 || word.startsWith('.') || this.#qualifying.has(word)) {
+    if (word.startsWith('.') || this.#qualifying.has(word)) {
       return true;
     }
     return this.types !== undefined && (this.types.mayQualify?.(word) ?? true);
   }
 
-  /** The meaning of a name, looked up from the innermost namespace outwards. */
+  /** The meaning of a name; a dot before it says that it is no variable of a macro. */
   findIdentifier(name: string): Meaning | undefined {
-    return this.#resolve(name, (candidate) => this.#findQualified(candidate));
+    return this.#findQualified(rootedName(name));
   }
 
   /** The message of protobuf with a name, and its full name. */
   findMessage(name: string): (Message & { readonly name: string }) | undefined {
-    return this.#resolve(name, (candidate) => {
-      const message = MESSAGES.get(candidate);
-      return message === undefined ? undefined : { ...message, name: candidate };
-    });
+    const message = MESSAGES.get(rootedName(name));
+    return message === undefined ? undefined : { ...message, name: rootedName(name) };
   }
 
   findFunction(name: string): DeclaredFunction | undefined {
-    return this.#resolve(name, (candidate) => this.functions.get(candidate));
-  }
-
-  #resolve<T>(name: string, find: (candidate: string) => T | undefined): T | undefined {
-    if (name.startsWith('.')) {
-      return find(name.slice(1));
-    }
-    for (const prefix of this.#prefixes) {
-      const found = find(prefix + name);
-      if (found !== undefined) {
-        return found;
-      }
-    }
-    return undefined;
+    return this.functions.get(rootedName(name));
   }
 
   #findQualified(name: string): Meaning | undefined {
@@ -165,15 +145,6 @@ export class Declarations {
     const constant = name === NULL_VALUE ? { type: INT, value: 0 } : this.types?.findConstant?.(name);
     return constant === undefined ? undefined : { kind: 'constant', name, ...constant };
   }
-}
-
-/** `a.b` gives `a.b.`, `a.` and the empty prefix. */
-function containerPrefixes(container: string): readonly string[] {
-  const prefixes: string[] = [];
-  for (let rest = container; rest !== ''; rest = rest.slice(0, Math.max(0, rest.lastIndexOf('.')))) {
-    prefixes.push(`${rest}.`);
-  }
-  return [...prefixes, ''];
 }
 
 function firstWords(names: readonly string[]): ReadonlySet<string> {

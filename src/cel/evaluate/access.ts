@@ -44,11 +44,6 @@ export function hasField(value: CelValue, field: CelValue): CelResult {
   return found instanceof EvaluationFailure ? found : found !== undefined;
 }
 
-/** Whether a value has fields or entries to select. */
-export function hasFields(value: CelValue): boolean {
-  return isList(value) || isMap(value) || value instanceof CelStruct;
-}
-
 /** The failure for an absent key or index. */
 export function missing(value: CelValue, key: CelValue): EvaluationFailure {
   const what = isList(value) ? 'index out of bounds' : 'no such key';

@@ -1,6 +1,6 @@
 import { CelBoxed, EvaluationFailure, NO_SUCH_OVERLOAD } from '../model/value.ts';
 import type { CelResult, CelValue } from '../model/value.ts';
-import { goTypeOf, hasField, hasFields, isPlainName, isQualifier, lookup, missing, plainField } from './access.ts';
+import { goTypeOf, hasField, isPlainName, isQualifier, lookup, missing, plainField } from './access.ts';
 import type { Frame, Run } from './frame.ts';
 import { CelOptional } from './optional.ts';
 
@@ -18,7 +18,6 @@ export interface Qualifier {
   /** Whether it tests for presence; only the last qualifier can. */
   readonly isTest: boolean;
   /** Whether a presence test on a value without fields fails, as in the specification. */
-  readonly isStrict: boolean;
   /** Id of the expression, for failures. */
   readonly id: number;
 }
@@ -185,8 +184,8 @@ function runQualified(of: Attribute, root: Run, ownCost: 0 | 1): RawRun {
 /** The selected names, if all are plain names. */
 function plainNames(qualifiers: readonly Qualifier[]): readonly string[] | undefined {
   const names: string[] = [];
-  for (const { key, compute, isStrict } of qualifiers) {
-    if (isStrict || compute !== undefined || typeof key !== 'string' || !isPlainName(key)) {
+  for (const { key, compute } of qualifiers) {
+    if (compute !== undefined || typeof key !== 'string' || !isPlainName(key)) {
       return undefined;
     }
     names.push(key);
@@ -366,9 +365,6 @@ function qualify(frame: Frame, value: CelValue, qualifier: Qualifier, isOptional
   if (key instanceof EvaluationFailure || !isQualifier(key)) {
     frame.cost += Number(!isOptional);
     return key instanceof EvaluationFailure ? key : new EvaluationFailure(`invalid qualifier type: ${goTypeOf(key)}`);
-  }
-  if (qualifier.isStrict && (qualifier.isTest || isOptional) && !hasFields(value) && !(value instanceof CelOptional)) {
-    return missing(value, key);
   }
   if (qualifier.isTest) {
     frame.cost += 1;

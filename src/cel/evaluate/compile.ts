@@ -8,6 +8,7 @@ import type {
   StructExpression,
 } from '../model/ast.ts';
 import { CelError } from '../model/errors.ts';
+import { rootedName } from '../model/rooted-name.ts';
 import type { Overload } from '../model/library.ts';
 import { EvaluationFailure, NO_SUCH_OVERLOAD } from '../model/value.ts';
 import type { CelResult, CelValue } from '../model/value.ts';
@@ -90,13 +91,11 @@ class Compiler {
   readonly variables = new Map<string, number>();
   slotCount = 0;
   readonly #input: CompileInput;
-  readonly #isSpecification: boolean;
   /** Variables of the enclosing macros, innermost last. */
   readonly #locals: Local[] = [];
 
   constructor(input: CompileInput) {
     this.#input = input;
-    this.#isSpecification = input.isSpecification === true;
   }
 
   compile(expression: Expression): Run {
@@ -143,33 +142,15 @@ class Compiler {
   }
 
   #identifier(name: string, id: number): Plan {
-    const meaning = this.#input.meanings?.get(id);
+    const meaning = this.#input.meanings.get(id);
     if (meaning !== undefined) {
       return constant(meaning.kind === 'constant' ? meaning.value : new CelTypeValue(nameOfType(meaning.denotes)));
     }
-    return this.#local(name) ?? this.#global(name) ?? this.#variable(name.startsWith('.') ? name.slice(1) : name);
+    return this.#local(name) ?? this.#variable(rootedName(name));
   }
 
   #local(name: string): Attribute | undefined {
     return this.#locals.findLast((local) => local.name === name)?.attribute;
-  }
-
-  /** The variable or type that a name refers to in the container, for expressions that are not checked. */
-  #global(name: string): Plan | undefined {
-    const { variables, types, overloads } = this.#input;
-    if (overloads !== undefined) {
-      return undefined;
-    }
-    for (const candidate of candidates(name, this.#input.container ?? '')) {
-      if (variables?.has(candidate) === true) {
-        return this.#variable(candidate);
-      }
-      const type = types?.get(candidate);
-      if (type !== undefined) {
-        return constant(new CelTypeValue(nameOfType(type)));
-      }
-    }
-    return undefined;
   }
 
   #variable(name: string): Attribute {
@@ -178,16 +159,8 @@ class Compiler {
     return attribute({ kind: 'slot', slot });
   }
 
-  #select(expression: SelectExpression): Plan {
-    const { operand, field, isTest } = expression;
-    if (this.#input.overloads === undefined && !isTest) {
-      const name = qualifiedName(expression);
-      const global = name === undefined || this.#isLocal(name) ? undefined : this.#global(name);
-      if (global !== undefined) {
-        return global;
-      }
-    }
-    return qualified(this.#asAttribute(this.#plan(operand)), this.#qualifier(field, expression.id, { isTest }));
+  #select({ operand, field, isTest, id }: SelectExpression): Plan {
+    return qualified(this.#asAttribute(this.#plan(operand)), this.#qualifier(field, id, { isTest }));
   }
 
   #qualifier(key: CelValue, id: number, options: Partial<Qualifier>): Qualifier {
@@ -197,13 +170,8 @@ class Compiler {
       compute: undefined,
       isOptional: false,
       isTest: false,
-      isStrict: this.#isSpecification,
       ...options,
     };
-  }
-
-  #isLocal(name: string): boolean {
-    return this.#local(name.split('.', 1)[0] ?? name) !== undefined;
   }
 
   /** Any plan as an attribute. */
@@ -281,7 +249,7 @@ class Compiler {
     const from = this.#asAttribute(this.#plan(operand));
     const key = this.#plan(index);
     if (key.kind === 'constant') {
-      if (!this.#isSpecification && !isQualifier(key.value)) {
+      if (!isQualifier(key.value)) {
         throw compileError(new EvaluationFailure(`invalid qualifier type: ${goTypeOf(key.value)}`));
       }
       return qualified(from, this.#qualifier(key.value, call.id, { isOptional }));
@@ -292,7 +260,7 @@ class Compiler {
 
   #membership(call: CallExpression, element: Expression, collection: Expression): Plan {
     const list = this.#plan(collection);
-    const checkedOverloads = this.#input.overloads?.get(call.id);
+    const checkedOverloads = this.#input.overloads.get(call.id);
     if (list.kind === 'constant' && isList(list.value) && checkedOverloads?.length === 1) {
       const operand = this.compile(element);
       if (list.value.length === 0) {
@@ -312,7 +280,7 @@ class Compiler {
    */
   #alternative(call: CallExpression): Plan {
     const [other] = call.args;
-    const checkedOverloads = this.#input.overloads?.get(call.id);
+    const checkedOverloads = this.#input.overloads.get(call.id);
     const isOtherFunction = checkedOverloads?.length === 1 && checkedOverloads[0]?.id.startsWith('optional_') !== true;
     if (call.target === undefined || other === undefined || call.args.length !== 1 || isOtherFunction) {
       return this.#function(call);
@@ -343,9 +311,10 @@ class Compiler {
   }
 
   #function(call: CallExpression): Plan {
-    const { name, operands } = this.#resolveFunction(call);
+    const name = rootedName(call.function);
+    const operands = call.target === undefined ? call.args : [call.target, ...call.args];
     const plans = operands.map((operand) => this.#plan(operand));
-    const checkedOverloads = this.#input.overloads?.get(call.id);
+    const checkedOverloads = this.#input.overloads.get(call.id);
     const literals = plans.map((plan) => (plan.kind === 'constant' ? plan.value : undefined));
     const run = compileCall({
       id: call.id,
@@ -356,7 +325,7 @@ class Compiler {
       declaredOverloads: this.#declaredOverloads(name, operands.length, checkedOverloads),
     });
     if (run instanceof EvaluationFailure) {
-      return this.#invalidLiteral(run);
+      throw compileError(run);
     }
     const [literal] = literals;
     return CONVERSIONS.has(name) && literals.length === 1 && literal !== undefined
@@ -368,17 +337,9 @@ class Compiler {
   #converted(run: Run): Plan {
     const { value } = new CompiledExpression(run, new Map(), 0).evaluate({}, { budget: Infinity });
     if (value instanceof EvaluationFailure || value instanceof Cancellation) {
-      return this.#invalidLiteral(new EvaluationFailure(value.message));
+      throw compileError(value);
     }
     return constant(value);
-  }
-
-  /** The plan for an invalid literal. */
-  #invalidLiteral(failure: EvaluationFailure): Plan {
-    if (!this.#isSpecification) {
-      throw compileError(failure);
-    }
-    return computed(() => failure);
   }
 
   /** The overloads with this name and argument count, including the receiver. */
@@ -391,24 +352,6 @@ class Compiler {
       ({ parameters }) => parameters.length === count,
     );
     return declared;
-  }
-
-  /** The function's name and operands. In an expression without a check, the receiver can be a namespace. */
-  #resolveFunction(call: CallExpression): { readonly name: string; readonly operands: readonly Expression[] } {
-    const { target, args } = call;
-    if (this.#input.overloads === undefined) {
-      const prefix = target === undefined ? undefined : qualifiedName(target);
-      const written = prefix === undefined ? call.function : `${prefix}.${call.function}`;
-      if (target === undefined || (prefix !== undefined && !this.#isLocal(prefix))) {
-        for (const name of candidates(written, this.#input.container ?? '')) {
-          if (this.#input.functions.has(name)) {
-            return { name, operands: args };
-          }
-        }
-      }
-    }
-    const name = call.function.startsWith('.') ? call.function.slice(1) : call.function;
-    return { name, operands: target === undefined ? args : [target, ...args] };
   }
 
   #list({ elements, optionalIndexes }: ListExpression): Plan {
@@ -436,7 +379,6 @@ class Compiler {
         value: this.#run(values[index] ?? constant(null)),
         isOptional,
       })),
-      this.#isSpecification,
     );
     if (!isConstant) {
       return computed(run);
@@ -447,12 +389,10 @@ class Compiler {
   }
 
   #struct({ typeName, fields }: StructExpression): Plan {
-    const { structs, container = '' } = this.#input;
-    const factories = structs === undefined ? [MESSAGE_STRUCTS] : [structs, MESSAGE_STRUCTS];
-    const [found] = candidates(typeName, container).flatMap((name) =>
-      factories.filter((factory) => factory.has(name)).map((factory) => ({ factory, name })),
-    );
-    if (found === undefined) {
+    const { structs } = this.#input;
+    const name = rootedName(typeName);
+    const factory = structs?.has(name) === true ? structs : MESSAGE_STRUCTS;
+    if (!factory.has(name)) {
       throw compileError(new EvaluationFailure(`unknown type: ${typeName}`));
     }
     const compiled = fields.map((field) => ({
@@ -460,7 +400,7 @@ class Compiler {
       value: this.compile(field.value),
       isOptional: field.isOptional,
     }));
-    return computed(compileStruct(found.factory, found.name, compiled));
+    return computed(compileStruct(factory, name, compiled));
   }
 
   #comprehension(loop: ComprehensionExpression): Plan {
@@ -624,30 +564,6 @@ function constantValues(plans: readonly Plan[]): CelValue[] | undefined {
     values.push(plan.value);
   }
   return values;
-}
-
-/** Candidates for a name in a container, the most qualified first. */
-function candidates(name: string, container: string): readonly string[] {
-  if (name.startsWith('.')) {
-    return [name.slice(1)];
-  }
-  const names: string[] = [];
-  for (let prefix = container; prefix !== ''; prefix = prefix.slice(0, Math.max(0, prefix.lastIndexOf('.')))) {
-    names.push(`${prefix}.${name}`);
-  }
-  return [...names, name];
-}
-
-/** The dotted name that an expression forms, if any. */
-function qualifiedName(expression: Expression): string | undefined {
-  if (expression.kind === 'identifier') {
-    return expression.name;
-  }
-  if (expression.kind !== 'select' || expression.isTest) {
-    return undefined;
-  }
-  const prefix = qualifiedName(expression.operand);
-  return prefix === undefined ? undefined : `${prefix}.${expression.field}`;
 }
 
 function isName(expression: Expression | undefined, name: string): boolean {

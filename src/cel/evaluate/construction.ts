@@ -44,7 +44,7 @@ interface CompiledEntry {
 }
 
 /** `{key: value, ?key: optional}`. */
-export function compileMap(entries: readonly CompiledEntry[], rejectsRepeatedKeys: boolean): Run {
+export function compileMap(entries: readonly CompiledEntry[]): Run {
   return (frame) => {
     const builder = new MapBuilder();
     for (const entry of entries) {
@@ -53,7 +53,7 @@ export function compileMap(entries: readonly CompiledEntry[], rejectsRepeatedKey
       const failure =
         key instanceof EvaluationFailure || value instanceof EvaluationFailure
           ? value
-          : addEntry(builder, key, value, entry.isOptional, rejectsRepeatedKeys);
+          : addEntry(builder, key, value, entry.isOptional);
       if (failure instanceof EvaluationFailure) {
         frame.cost += MAP_COST;
         return failure;
@@ -69,11 +69,7 @@ function addEntry(
   key: CelValue,
   value: CelValue,
   isOptional: boolean,
-  rejectsRepeatedKeys: boolean,
 ): EvaluationFailure | undefined {
-  if (rejectsRepeatedKeys && builder.has(key)) {
-    return new EvaluationFailure('Failed with repeated key');
-  }
   const content = isOptional ? contentOf(value, () => printValue(key)) : value;
   if (content instanceof EvaluationFailure) {
     return content;

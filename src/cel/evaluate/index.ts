@@ -9,7 +9,7 @@ export { COMPREHENSION_LIBRARY, OPTIONAL_LIBRARY } from './extension-libraries.t
 export { parseCelJson } from './json.ts';
 export { textInJson } from './messages.ts';
 export { findInMap, keysOf, MapBuilder } from './map.ts';
-export { doubleOf, doubleValue, isInt, isNumeric, MAX_UINT, MIN_INT, toInt } from './number.ts';
+export { doubleOf, doubleValue, isInt, toInt } from './number.ts';
 export { CelOptional } from './optional.ts';
 export { printValue } from './print.ts';
 export { CelStruct } from './struct.ts';

@@ -3,15 +3,11 @@ import { describe, test } from 'node:test';
 import { createEnvironment } from '../environment.ts';
 import { DYN } from '../model/type.ts';
 import { EvaluationFailure } from '../model/value.ts';
-import { MacroSet, MATH_MACROS, parse, STANDARD_MACROS } from '../syntax/index.ts';
-import { Program } from '../program.ts';
-import type { Library } from '../model/library.ts';
-import { check, Declarations } from '../check/index.ts';
-import { compileExpression, equalValues, OPTIONAL_LIBRARY, standardLibrary } from '../evaluate/index.ts';
+import type { Program } from '../program.ts';
+import { equalValues } from '../evaluate/index.ts';
 import {
   AUTHORIZER,
   AuthorizerValue,
-  EXTENSION_LIBRARIES,
   KUBERNETES_LIBRARIES,
   librariesFor,
   libraryTable,
@@ -29,31 +25,6 @@ function namesSince(since: number): string[] {
   return [...new Set(names)].toSorted();
 }
 
-/** Compiles an expression with cel-go's extensions instead of the Kubernetes libraries. */
-function compileExtended(text: string): Program {
-  const declarations = new Declarations({
-    libraries: [standardLibrary(), OPTIONAL_LIBRARY, ...EXTENSION_LIBRARIES],
-    variables: {},
-    types: undefined,
-    container: undefined,
-  });
-  const macros = new MacroSet([...STANDARD_MACROS, ...MATH_MACROS]);
-  const checked = check(parse(text, { macros, optionalSyntax: true, escapedIdentifiers: false }), declarations);
-  const functions = new Map(
-    Array.from(declarations.functions.values(), ({ name, overloads }) => [
-      name,
-      overloads.map(({ overload }) => overload),
-    ]),
-  );
-  const { expression, overloads, meanings } = checked;
-  return new Program({
-    checked,
-    compiled: compileExpression({ expression, overloads, meanings, functions }),
-    patternSize: 0,
-    sizes: undefined,
-  });
-}
-
 const kubernetes = createEnvironment({
   kubernetesVersion: NEWEST,
   variables: { authorizer: AUTHORIZER, unused: DYN },
@@ -64,15 +35,6 @@ function valueOf(program: Program) {
   const { value } = program.run({ authorizer }, { budget: 10_000_000 });
   assert.ok(!(value instanceof EvaluationFailure), program.text);
   return value;
-}
-
-function assertExamples(libraries: readonly Library[], compile: (text: string) => Program): void {
-  for (const { name, example } of libraryTable(libraries)) {
-    assert.ok(example !== undefined, `${name} has an example`);
-    const got = valueOf(compile(example.expression)) as Parameters<typeof equalValues>[0];
-    const expected = valueOf(compile(example.result)) as Parameters<typeof equalValues>[0];
-    assert.ok(equalValues(got, expected), `${example.expression} is ${example.result}`);
-  }
 }
 
 describe('the libraries', () => {
@@ -143,24 +105,26 @@ describe('the libraries', () => {
   });
 
   test('never declare an overload of a function twice', () => {
-    for (const libraries of [librariesFor(NEWEST), EXTENSION_LIBRARIES]) {
-      const ids = libraries.flatMap(({ functions }) =>
-        functions.flatMap(({ name, overloads }) => overloads.map(({ id }) => `${name} ${id}`)),
-      );
-      assert.deepEqual(ids.toSorted(), [...new Set(ids)].toSorted());
-    }
+    const ids = librariesFor(NEWEST).flatMap(({ functions }) =>
+      functions.flatMap(({ name, overloads }) => overloads.map(({ id }) => `${name} ${id}`)),
+    );
+    assert.deepEqual(ids.toSorted(), [...new Set(ids)].toSorted());
   });
 
   test('document every function in one sentence', () => {
-    for (const row of libraryTable([...KUBERNETES_LIBRARIES, ...MUTATION_LIBRARIES, ...EXTENSION_LIBRARIES])) {
+    for (const row of libraryTable([...KUBERNETES_LIBRARIES, ...MUTATION_LIBRARIES])) {
       assert.match(row.summary, /^\S.*\.$/u, row.name);
       assert.ok(row.signature.includes(row.name) && row.signature.includes(' -> '), row.signature);
     }
   });
 
   test('return the results of their examples', () => {
-    assertExamples([...KUBERNETES_LIBRARIES, ...MUTATION_LIBRARIES], (text) => kubernetes.compile(text));
-    assertExamples(EXTENSION_LIBRARIES, compileExtended);
+    for (const { name, example } of libraryTable([...KUBERNETES_LIBRARIES, ...MUTATION_LIBRARIES])) {
+      assert.ok(example !== undefined, `${name} has an example`);
+      const got = valueOf(kubernetes.compile(example.expression)) as Parameters<typeof equalValues>[0];
+      const expected = valueOf(kubernetes.compile(example.result)) as Parameters<typeof equalValues>[0];
+      assert.ok(equalValues(got, expected), `${example.expression} is ${example.result}`);
+    }
   });
 });
 

@@ -1,18 +1,16 @@
 import type { Library } from '../model/library.ts';
 import { AUTHORIZER_LIBRARY, AUTHORIZER_SELECTORS_LIBRARY } from './authorizer.ts';
 import { CIDR_LIBRARY } from './cidr.ts';
-import { ENCODER_EXTENSIONS } from './encoders.ts';
 import { FORMAT_LIBRARY } from './format.ts';
 import { IP_LIBRARY } from './ip.ts';
 import { JSON_PATCH_LIBRARY } from './jsonpatch.ts';
 import { LIST_EXTENSIONS_LIBRARY } from './list-extensions.ts';
 import { LIST_INCLUDES_LIBRARY, LISTS_LIBRARY } from './lists.ts';
-import { MATH_EXTENSIONS } from './math.ts';
 import { QUANTITY_LIBRARY } from './quantity.ts';
 import { REGEX_LIBRARY } from './regex.ts';
 import { SEMVER_LIBRARY } from './semver.ts';
 import { SETS_LIBRARY } from './sets.ts';
-import { STRING_EXTENSIONS, STRING_FORMAT_LIBRARY, STRINGS_LIBRARY } from './strings.ts';
+import { STRING_FORMAT_LIBRARY, STRINGS_LIBRARY } from './strings.ts';
 import { URL_LIBRARY } from './url.ts';
 
 export {
@@ -44,9 +42,6 @@ export const KUBERNETES_LIBRARIES: readonly Library[] = [
   AUTHORIZER_LIBRARY,
   AUTHORIZER_SELECTORS_LIBRARY,
 ];
-
-/** Libraries that API servers do not have, for the conformance tests of the specification. */
-export const EXTENSION_LIBRARIES: readonly Library[] = [STRING_EXTENSIONS, MATH_EXTENSIONS, ENCODER_EXTENSIONS];
 
 /** Additional libraries of mutating policies. */
 export const MUTATION_LIBRARIES: readonly Library[] = [JSON_PATCH_LIBRARY];

@@ -36,9 +36,6 @@ export const MAX_VISITED = 1_000_000;
  */
 export const MAX_FIND_WORK = 2_000_000;
 
-/** Maximum digits after the point of a formatted double, where all are printed: a double has at most 1,074. */
-export const MAX_PRECISION = 1_100;
-
 /** Maximum width that API servers accept in a format string. */
 export const MAX_WIDTH = 1_000_000;
 

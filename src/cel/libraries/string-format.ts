@@ -15,13 +15,7 @@ import {
 import { CelUint, EvaluationFailure } from '../model/value.ts';
 import type { CelMap, CelRecord, CelResult, CelValue } from '../model/value.ts';
 import { fail } from './declare.ts';
-import { MAX_DEPTH, MAX_FORMATTED_LENGTH, MAX_PRECISION, MAX_WIDTH } from './limits.ts';
-
-/**
- * How `format` prints values: API servers print numbers as in American English and list contents as literals; later
- * versions of the specification print plain numbers and strings.
- */
-export type FormatDialect = 'kubernetes' | 'specification';
+import { MAX_DEPTH, MAX_FORMATTED_LENGTH, MAX_WIDTH } from './limits.ts';
 
 const DEFAULT_PRECISION = 6;
 
@@ -130,9 +124,9 @@ function precisionProblem(digits: string, isAtEnd: boolean): string | undefined 
   return precision > MAX_WIDTH ? tooPrecise(precision, MAX_WIDTH) : undefined;
 }
 
-/** The value of `format.format(args)`. */
-export function formatText(dialect: FormatDialect, format: string, args: readonly CelValue[]): CelResult {
-  const writer = new FormatWriter(dialect);
+/** The value of `format.format(args)`. Numbers are printed as in American English, contents of lists as literals. */
+export function formatText(format: string, args: readonly CelValue[]): CelResult {
+  const writer = new FormatWriter();
   let used = 0;
   for (const part of parseFormat(format)) {
     if (typeof part === 'string') {
@@ -172,13 +166,8 @@ type Problem = string | undefined;
 
 /** Collects the text. When it is too long, arguments are still checked, but no more text is collected. */
 class FormatWriter {
-  readonly #dialect: FormatDialect;
   readonly #parts: string[] = [];
   #length = 0;
-
-  constructor(dialect: FormatDialect) {
-    this.#dialect = dialect;
-  }
 
   get result(): string {
     return this.#parts.join('');
@@ -215,43 +204,30 @@ class FormatWriter {
 
   #decimal(value: CelValue): Problem {
     const integer = integerOf(value);
-    const double = this.#dialect === 'specification' ? doubleValue(value) : undefined;
-    if (integer === undefined && double === undefined) {
-      return given(EXPECTATIONS[this.#dialect].d, value);
-    }
-    return this.text(double === undefined ? String(integer) : specificationDouble(double));
+    return integer === undefined ? given(EXPECTATIONS.d, value) : this.text(String(integer));
   }
 
   #double(clause: FormatClause, value: CelValue): Problem {
     const isFixed = clause.verb === 'f';
-    const isSpecification = this.#dialect === 'specification';
-    const integer = isSpecification ? integerOf(value) : undefined;
-    const double = doubleValue(value) ?? (isSpecification ? undefined : namedDouble(value));
-    if (double === undefined && integer === undefined) {
-      return given(EXPECTATIONS[this.#dialect][isFixed ? 'f' : 'e'], value);
+    const double = doubleValue(value) ?? namedDouble(value);
+    if (double === undefined) {
+      return given(EXPECTATIONS[isFixed ? 'f' : 'e'], value);
     }
-    const number = double ?? Number(integer);
     const precision = clause.precision ?? DEFAULT_PRECISION;
-    if (isSpecification && precision > MAX_PRECISION) {
-      return tooPrecise(precision, MAX_PRECISION);
-    }
-    if (isSpecification) {
-      return this.text(specificationDouble(number, isFixed ? 'f' : 'e', precision));
-    }
-    return this.text(isFixed ? englishFixed(number, precision) : englishScientific(number, precision));
+    return this.text(isFixed ? englishFixed(double, precision) : englishScientific(double, precision));
   }
 
   #radix(value: CelValue, radix: 2 | 8, isBool: boolean): Problem {
     const integer = isBool ? BigInt(value === true) : integerOf(value);
     return integer === undefined
-      ? given(EXPECTATIONS[this.#dialect][radix === 2 ? 'b' : 'o'], value)
+      ? given(EXPECTATIONS[radix === 2 ? 'b' : 'o'], value)
       : this.text(integer.toString(radix));
   }
 
   #hex(verb: string, value: CelValue): Problem {
     const text = hexText(value);
     if (text === undefined) {
-      return given(EXPECTATIONS[this.#dialect].x, value);
+      return given(EXPECTATIONS.x, value);
     }
     return this.text(verb === 'X' ? text.toUpperCase() : text);
   }
@@ -298,8 +274,7 @@ class FormatWriter {
     entries.sort((left, right) => compareStrings(left.text, right.text));
     this.text('{');
     for (const [index, entry] of entries.entries()) {
-      const separator = this.#dialect === 'kubernetes' ? ':' : ': ';
-      this.text(`${index > 0 ? ', ' : ''}${entry.text}${separator}`);
+      this.text(`${index > 0 ? ', ' : ''}${entry.text}:`);
       const problem = this.#value(findInMap(map, entry.key) ?? null, depth + 1);
       if (problem !== undefined) {
         return problem;
@@ -310,48 +285,30 @@ class FormatWriter {
 
   #key(key: CelValue): string | EvaluationFailure {
     const isKey = typeof key === 'string' || typeof key === 'boolean' || integerOf(key) !== undefined;
-    if (this.#dialect === 'kubernetes' && !isKey) {
-      return fail(`no formatting function for map key of type ${typeNameOf(key)}`);
-    }
-    return this.#scalar(key, true);
+    return isKey ? this.#scalar(key, true) : fail(`no formatting function for map key of type ${typeNameOf(key)}`);
   }
 
   #scalar(value: CelValue, isElement: boolean): string | EvaluationFailure {
     if (!isFormattable(value)) {
       const name = typeNameOf(value);
-      return fail(
-        isElement && this.#dialect === 'kubernetes' ? `no formatting function for ${name}` : `${NOT_TEXT} ${name}`,
-      );
+      return fail(isElement ? `no formatting function for ${name}` : `${NOT_TEXT} ${name}`);
     }
     if (value === null) {
       return 'null';
-    }
-    if (this.#dialect === 'specification') {
-      return specificationText(value);
     }
     return isElement ? literalText(value) : plainOrProblem(value);
   }
 }
 
-/** The accepted types of each clause, as error messages of each dialect name them. */
+/** The accepted types of each clause, as error messages name them. */
 const EXPECTATIONS = {
-  kubernetes: {
-    d: 'decimal clause can only be used on integers',
-    f: 'fixed-point clause can only be used on doubles',
-    e: 'scientific clause can only be used on doubles',
-    b: 'only integers and bools can be formatted as binary',
-    o: 'octal clause can only be used on integers',
-    x: 'only integers, byte buffers, and strings can be formatted as hex',
-  },
-  specification: {
-    d: 'decimal clause can only be used on ints, uints, and doubles',
-    f: 'fixed-point clause can only be used on ints, uints, and doubles',
-    e: 'scientific clause can only be used on ints, uints, and doubles',
-    b: 'only ints, uints, and bools can be formatted as binary',
-    o: 'octal clause can only be used on ints and uints',
-    x: 'only ints, uints, bytes, and strings can be formatted as hex',
-  },
-} as const satisfies Record<FormatDialect, Record<string, string>>;
+  d: 'decimal clause can only be used on integers',
+  f: 'fixed-point clause can only be used on doubles',
+  e: 'scientific clause can only be used on doubles',
+  b: 'only integers and bools can be formatted as binary',
+  o: 'octal clause can only be used on integers',
+  x: 'only integers, byte buffers, and strings can be formatted as hex',
+} as const;
 
 const NOT_TEXT =
   'string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps, was given';
@@ -427,21 +384,6 @@ function literalText(value: CelValue): string | EvaluationFailure {
     return `timestamp(${quote(text)})`;
   }
   return value instanceof CelDuration ? `duration(${quote(text)})` : text;
-}
-
-function specificationText(value: CelValue): string | EvaluationFailure {
-  const double = doubleValue(value);
-  if (double !== undefined) {
-    return specificationDouble(double);
-  }
-  if (value instanceof Uint8Array) {
-    return Buffer.from(value).toString('utf8');
-  }
-  return value instanceof CelTypeValue ? value.name : toText(value);
-}
-
-function specificationDouble(value: number, verb: 'e' | 'f' = 'f', precision?: number): string {
-  return Math.abs(value) === Infinity ? `${value < 0 ? '-' : ''}Infinity` : formatFloat(value, verb, precision);
 }
 
 function englishSpecial(value: number): string | undefined {

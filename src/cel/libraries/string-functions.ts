@@ -81,10 +81,6 @@ export function trim(text: string): string {
   return text.slice(start, end);
 }
 
-export function reverse(text: string): string {
-  return Array.from(text).reverse().join('');
-}
-
 /** Replaces the first `count` occurrences, or all if it is negative. An empty string occurs around every code point. */
 export function replace(text: string, old: string, by: string, count: Int = -1): CelResult {
   const limit = count < 0 ? Infinity : Number(count);

@@ -1,12 +1,10 @@
 import { addRanges, exactly, multiplyRanges, scaleRange } from '../model/range.ts';
 import type { CallEstimate, CallSizes, FunctionDeclaration, Library, Overload, Range } from '../model/library.ts';
 import { INT, DYN, listOf, STRING } from '../model/type.ts';
-import type { CelValue } from '../model/value.ts';
 import { rangeOf, scan, sizeOfResult, TRAVERSAL } from './costs.ts';
 import { describe, global, member } from './declare.ts';
 import { elementSizes, SEARCH } from './list-costs.ts';
 import { formatText, formatWork } from './string-format.ts';
-import type { FormatDialect } from './string-format.ts';
 import {
   charAt,
   indexOf,
@@ -15,7 +13,6 @@ import {
   lowerAscii,
   quote,
   replace,
-  reverse,
   split,
   substring,
   trim,
@@ -173,38 +170,35 @@ const BASE_FUNCTIONS: readonly FunctionDeclaration[] = [
   ),
 ];
 
-function formatFunctions(dialect: FormatDialect): readonly FunctionDeclaration[] {
-  const format = (text: string, args: readonly CelValue[]) => formatText(dialect, text, args);
-  return [
-    describe(
-      'format',
-      'The format string with its clauses replaced by the arguments: `%s` any value, `%d` integers, `%f` and `%e` doubles, `%b`, `%o` and `%x` integers in base 2, 8 and 16.',
-      ["'%s has %d'.format(['a', 2])", "'a has 2'"],
-      [
-        member('string_format', [STRING, listOf(DYN)], STRING, format, {
-          ...scan(),
-          costById: true,
-          work: formatWork,
-        }),
-      ],
-    ),
-    describe(
-      'strings.quote',
-      'The string as a CEL string literal.',
-      ["strings.quote('a\"b')", '\'"a\\\\"b"\''],
-      [
-        global('strings_quote', [STRING], STRING, quote, {
-          cost: ONE_PASS.cost,
-          costById: true,
-          estimate: (sizes) => {
-            const size = rangeOf(sizes, 0);
-            return { cost: scaleRange(size, TRAVERSAL), size: { min: size.min + 2, max: quotedMax(size.max) } };
-          },
-        }),
-      ],
-    ),
-  ];
-}
+const FORMAT_FUNCTIONS: readonly FunctionDeclaration[] = [
+  describe(
+    'format',
+    'The format string with its clauses replaced by the arguments: `%s` any value, `%d` integers, `%f` and `%e` doubles, `%b`, `%o` and `%x` integers in base 2, 8 and 16.',
+    ["'%s has %d'.format(['a', 2])", "'a has 2'"],
+    [
+      member('string_format', [STRING, listOf(DYN)], STRING, formatText, {
+        ...scan(),
+        costById: true,
+        work: formatWork,
+      }),
+    ],
+  ),
+  describe(
+    'strings.quote',
+    'The string as a CEL string literal.',
+    ["strings.quote('a\"b')", '\'"a\\\\"b"\''],
+    [
+      global('strings_quote', [STRING], STRING, quote, {
+        cost: ONE_PASS.cost,
+        costById: true,
+        estimate: (sizes) => {
+          const size = rangeOf(sizes, 0);
+          return { cost: scaleRange(size, TRAVERSAL), size: { min: size.min + 2, max: quotedMax(size.max) } };
+        },
+      }),
+    ],
+  ),
+];
 
 /** String functions of all API servers. */
 export const STRINGS_LIBRARY: Library = { name: 'Strings', since: 0, functions: BASE_FUNCTIONS };
@@ -213,21 +207,5 @@ export const STRINGS_LIBRARY: Library = { name: 'Strings', since: 0, functions: 
 export const STRING_FORMAT_LIBRARY: Library = {
   name: 'Strings',
   since: 29,
-  functions: formatFunctions('kubernetes'),
-};
-
-/** String functions of the specification's conformance tests, which API servers do not support. */
-export const STRING_EXTENSIONS: Library = {
-  name: 'Strings',
-  since: undefined,
-  functions: [
-    ...BASE_FUNCTIONS,
-    ...formatFunctions('specification'),
-    describe(
-      'reverse',
-      'The characters in reverse order.',
-      ["'abc'.reverse()", "'cba'"],
-      [member('string_reverse', [STRING], STRING, reverse)],
-    ),
-  ],
+  functions: FORMAT_FUNCTIONS,
 };

@@ -1,5 +1,4 @@
 import type { Expression } from '../model/ast.ts';
-import { CelDouble, CelUint } from '../model/value.ts';
 import type { Macro, MacroExpansion } from './macro.ts';
 import { ACCUMULATOR, Operator, UNUSED_VARIABLE } from './operators.ts';
 import { collect, iterationVariables, mapOver, quantifierMacros, whereTrue } from './standard-macros.ts';
@@ -65,22 +64,6 @@ function insertEach(
   });
 }
 
-/** `cel.bind(name, value, expression)`, which API servers do not support. */
-export const BINDING_MACROS: readonly Macro[] = [
-  {
-    name: 'bind',
-    isMember: true,
-    argumentCount: 3,
-    expand: (macro) => {
-      if (!isNamespace(macro.target, 'cel')) {
-        return undefined;
-      }
-      const name = macro.identifier(0, 'cel.bind() variable names must be simple identifiers');
-      return name === undefined ? macro.literal(null) : bind(macro, name, macro.argument(1), macro.argument(2));
-    },
-  },
-];
-
 /** Binds a name to a value for one expression: a comprehension whose loop never runs. */
 function bind(macro: MacroExpansion, name: string, value: Expression, result: Expression): Expression {
   return macro.comprehension({
@@ -143,63 +126,3 @@ export const LIST_MACROS: readonly Macro[] = [
     },
   },
 ];
-
-/** `math.least` and `math.greatest`, which API servers do not support. */
-export const MATH_MACROS: readonly Macro[] = [
-  extremeMacro('least', 'math.@min'),
-  extremeMacro('greatest', 'math.@max'),
-];
-
-function extremeMacro(name: string, functionName: string): Macro {
-  return {
-    name,
-    isMember: true,
-    argumentCount: undefined,
-    expand: (macro) => {
-      if (!isNamespace(macro.target, 'math')) {
-        return undefined;
-      }
-      const { args } = macro.call;
-      const only = args[0];
-      if (only === undefined) {
-        return macro.fail(`math.${name}() requires at least one argument`, macro.target);
-      }
-      if (args.length === 1) {
-        return isNumericList(only) || maybeNumber(only)
-          ? macro.functionCall(functionName, only)
-          : macro.fail(`math.${name}() invalid single argument value`, only);
-      }
-      const nonNumeric = args.find((argument) => !maybeNumber(argument));
-      if (nonNumeric !== undefined) {
-        return macro.fail(`math.${name}() simple literal arguments must be numeric`, nonNumeric);
-      }
-      return args.length === 2
-        ? macro.functionCall(functionName, ...args)
-        : macro.functionCall(functionName, macro.list(...args));
-    },
-  };
-}
-
-function isNumericList(expression: Expression): boolean {
-  return expression.kind === 'list' && expression.elements.length > 0 && expression.elements.every(maybeNumber);
-}
-
-function maybeNumber(expression: Expression): boolean {
-  switch (expression.kind) {
-    case 'literal': {
-      const { value } = expression;
-      const isPlain = typeof value === 'number' || typeof value === 'bigint';
-      return isPlain || value instanceof CelDouble || value instanceof CelUint;
-    }
-    case 'list':
-    case 'map':
-    case 'struct':
-      return false;
-    default:
-      return true;
-  }
-}
-
-function isNamespace(expression: Expression, name: string): boolean {
-  return expression.kind === 'identifier' && expression.name === name;
-}

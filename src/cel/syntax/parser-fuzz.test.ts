@@ -4,10 +4,8 @@ import fc from 'fast-check';
 import type { Expression } from '../model/ast.ts';
 import { CelError } from '../model/errors.ts';
 import {
-  BINDING_MACROS,
   LIST_MACROS,
   MacroSet,
-  MATH_MACROS,
   OPTIONAL_FLAT_MACROS,
   OPTIONAL_MACROS,
   parse,
@@ -21,9 +19,7 @@ const options = {
     ...OPTIONAL_MACROS,
     ...OPTIONAL_FLAT_MACROS,
     ...TWO_VARIABLE_MACROS,
-    ...BINDING_MACROS,
     ...LIST_MACROS,
-    ...MATH_MACROS,
   ]),
   optionalSyntax: true,
   escapedIdentifiers: true,

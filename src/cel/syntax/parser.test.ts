@@ -5,10 +5,8 @@ import { CelError, formatIssue } from '../model/errors.ts';
 import { CelDouble, CelUint } from '../model/value.ts';
 import type { CelValue } from '../model/value.ts';
 import {
-  BINDING_MACROS,
   LIST_MACROS,
   MacroSet,
-  MATH_MACROS,
   MAX_EXPRESSION_CODE_POINTS,
   MAX_NESTING,
   OPTIONAL_FLAT_MACROS,
@@ -23,9 +21,7 @@ const macros = new MacroSet([
   ...OPTIONAL_MACROS,
   ...OPTIONAL_FLAT_MACROS,
   ...TWO_VARIABLE_MACROS,
-  ...BINDING_MACROS,
   ...LIST_MACROS,
-  ...MATH_MACROS,
 ]);
 
 function parsed(text: string): Expression {
@@ -212,15 +208,12 @@ describe('macros', () => {
       'a.transformMapEntry(x, y, p, e)',
       '(fold x,y @result a {} true (_?_:_ p (cel.@mapInsert @result e) @result) @result)',
     ],
-    ['cel.bind(x, a, e)', '(fold #unused x [] a false x e)'],
     ['a.optMap(x, e)', '(_?_:_ (hasValue a) (optional.of (fold #unused x [] (value a) false x e)) (optional.none))'],
     ['a.optFlatMap(x, e)', '(_?_:_ (hasValue a) (fold #unused x [] (value a) false x e) (optional.none))'],
     [
       'a.sortBy(x, k)',
       '(fold #unused @__sortBy_input__ [] a false @__sortBy_input__ (@sortByAssociatedKeys @__sortBy_input__ (fold x @result @__sortBy_input__ [] true (_+_ @result [k]) @result)))',
     ],
-    ['math.greatest(a, 1)', '(math.@max a 1)'],
-    ['math.least(a, b, c)', '(math.@min [a b c])'],
     ['a.bind(x, b, c)', '(bind a x b c)'],
     ['a.all(x)', '(all a x)'],
     ['has(a, b)', '(has a b)'],
@@ -236,12 +229,8 @@ describe('macros', () => {
     ['a.map(1, true)', 'argument is not an identifier'],
     ['a.all(__result__, true)', 'iteration variable overwrites accumulator variable'],
     ['a.all(x, x, true)', 'duplicate variable name: x'],
-    ['cel.bind(1, a, b)', 'cel.bind() variable names must be simple identifiers'],
     ['a.optMap(1, b)', 'optMap() variable name must be a simple identifier'],
     ['{}.sortBy(x, x)', 'sortBy can only be applied to a list, identifier, comprehension, call or select expression'],
-    ["math.greatest('a', 1)", 'math.greatest() simple literal arguments must be numeric'],
-    ['math.least()', 'math.least() requires at least one argument'],
-    ['math.least([])', 'math.least() invalid single argument value'],
   ];
 
   for (const [text, message] of mistakes) {

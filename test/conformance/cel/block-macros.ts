@@ -21,23 +21,31 @@ function block(macro: MacroExpansion): Expression | undefined {
     return undefined;
   }
   return values.elements.reduceRight(
-    (result, value, index) =>
-      macro.comprehension({
-        range: macro.list(),
-        variable: '#unused',
-        secondVariable: undefined,
-        accumulator: `@index:${index}`,
-        initial: value,
-        condition: macro.literal(false),
-        step: macro.name(`@index:${index}`),
-        result,
-      }),
+    (result, value, index) => bind(macro, `@index:${index}`, value, result),
     macro.argument(1),
   );
 }
 
-/** `cel.block` and what goes with it: what optimisers write. Only the specification's tests need them. */
+/** Binds a value to a name for one expression: a loop that never runs. */
+function bind(macro: MacroExpansion, accumulator: string, initial: Expression, result: Expression): Expression {
+  return macro.comprehension({
+    range: macro.list(),
+    variable: '#unused',
+    secondVariable: undefined,
+    accumulator,
+    initial,
+    condition: macro.literal(false),
+    step: macro.name(accumulator),
+    result,
+  });
+}
+
+/** `cel.bind`, and `cel.block` with what goes with it: what optimisers write. API servers have none of them. */
 export const BLOCK_MACROS: readonly Macro[] = [
+  onCel('bind', 3, (macro) => {
+    const name = macro.identifier(0, 'cel.bind() variable names must be simple identifiers');
+    return name === undefined ? macro.literal(null) : bind(macro, name, macro.argument(1), macro.argument(2));
+  }),
   onCel('block', 2, block),
   onCel('index', 1, (macro) => numbered(macro, '@index')),
   onCel('iterVar', 2, (macro) => numbered(macro, '@it')),

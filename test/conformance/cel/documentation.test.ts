@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import {
-  BINDING_MACROS,
   Cancellation,
   CelError,
   createEnvironment,
@@ -18,7 +17,7 @@ import type { CelValue } from '../../../src/cel/index.ts';
 const page = readFileSync(new URL('../../../docs/cel.md', import.meta.url), 'utf8');
 const [, objectJson = ''] = /^```json\n(.*?)^```/ms.exec(page) ?? [];
 const object = parseCelJson(objectJson);
-const environment = createEnvironment({ variables: { object: DYN }, macros: BINDING_MACROS });
+const environment = createEnvironment({ variables: { object: DYN } });
 
 function valueOf(text: string): CelValue | string {
   try {

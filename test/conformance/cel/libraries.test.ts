@@ -1,31 +1,16 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { check, Declarations, validateLiterals } from '../../../src/cel/check/index.ts';
-import type { CheckedExpression } from '../../../src/cel/check/index.ts';
-import { compileExpression, OPTIONAL_LIBRARY, standardLibrary } from '../../../src/cel/evaluate/index.ts';
-import {
-  CelError,
-  createEnvironment,
-  DYN,
-  EvaluationFailure,
-  INT,
-  listOf,
-  MATH_MACROS,
-  Program,
-  STRING,
-} from '../../../src/cel/index.ts';
-import type { CelType, CelValue, Environment } from '../../../src/cel/index.ts';
+import { CelError, createEnvironment, DYN, EvaluationFailure, INT, listOf, STRING } from '../../../src/cel/index.ts';
+import type { CelType, CelValue, Environment, Program } from '../../../src/cel/index.ts';
 import {
   AUTHORIZER,
   AuthorizerValue,
   checkFormat,
-  EXTENSION_LIBRARIES,
   MUTATION_LIBRARIES,
   RESOURCE_CHECK,
 } from '../../../src/cel/libraries/index.ts';
 import type { AuthorizationAnswer, AuthorizationRequest } from '../../../src/cel/libraries/index.ts';
-import { MacroSet, OPTIONAL_MACROS, parse, STANDARD_MACROS } from '../../../src/cel/syntax/index.ts';
 import { encodeValue } from './encode-value.ts';
 
 /** What an API server's evaluator gives: see README.md. */
@@ -34,8 +19,6 @@ interface Golden {
   readonly expression: string;
   /** Kubernetes minor version; the newest without it. */
   readonly minor?: number;
-  /** Whether it is for cel-go's extensions that API servers do not have, rather than for Kubernetes. */
-  readonly extensions?: true;
   readonly variables?: Readonly<Record<string, Variable>>;
   readonly compileError?: readonly string[];
   readonly programError?: string;
@@ -116,34 +99,9 @@ function environmentOf({ minor = NEWEST, variables = {} }: Golden): Environment 
   return made;
 }
 
-const EXTENDED = new Declarations({
-  libraries: [standardLibrary(), OPTIONAL_LIBRARY, ...EXTENSION_LIBRARIES],
-  variables: {},
-  types: undefined,
-  container: undefined,
-});
-const EXTENDED_MACROS = new MacroSet([...STANDARD_MACROS, ...OPTIONAL_MACROS, ...MATH_MACROS]);
-
-/** Compiles for the language with cel-go's extensions, without anything of Kubernetes. */
-function compileExtended(text: string): Program {
-  const parsed = parse(text, { macros: EXTENDED_MACROS, optionalSyntax: true, escapedIdentifiers: false });
-  const checked: CheckedExpression = check(parsed, EXTENDED);
-  validateLiterals(checked, { homogeneous: false, parsed: false });
-  const functions = new Map(
-    Array.from(EXTENDED.functions.values(), ({ name, overloads }) => [name, overloads.map(({ overload }) => overload)]),
-  );
-  const { expression, overloads, meanings } = checked;
-  return new Program({
-    checked,
-    compiled: compileExpression({ expression, overloads, meanings, functions }),
-    patternSize: 0,
-    sizes: undefined,
-  });
-}
-
 function compile(row: Golden): Program | CelError {
   try {
-    return row.extensions === true ? compileExtended(row.expression) : environmentOf(row).compile(row.expression);
+    return environmentOf(row).compile(row.expression);
   } catch (error) {
     if (error instanceof CelError && error.code !== 'environment-invalid') {
       return error;
@@ -165,7 +123,7 @@ function evaluate(row: Golden): Partial<Golden> {
   if (program instanceof CelError) {
     return { compileError: program.issues.map((issue) => issue.message) };
   }
-  const problem = row.extensions === true ? undefined : formatProblemOf(program);
+  const problem = formatProblemOf(program);
   if (problem !== undefined) {
     return { compileError: [problem] };
   }

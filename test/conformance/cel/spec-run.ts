@@ -10,34 +10,17 @@ import {
   typeNameOf,
 } from '../../../src/cel/evaluate/index.ts';
 import type { CompileInput } from '../../../src/cel/evaluate/index.ts';
-import { EXTENSION_LIBRARIES } from '../../../src/cel/libraries/index.ts';
+import { KUBERNETES_LIBRARIES } from '../../../src/cel/libraries/index.ts';
 import type { FunctionDeclaration, Library, Overload } from '../../../src/cel/model/library.ts';
 import {
-  BINDING_MACROS,
   MacroSet,
-  MATH_MACROS,
   OPTIONAL_FLAT_MACROS,
   OPTIONAL_MACROS,
   parse,
   STANDARD_MACROS,
   TWO_VARIABLE_MACROS,
 } from '../../../src/cel/syntax/index.ts';
-import {
-  BOOL,
-  BYTES,
-  DOUBLE,
-  DURATION,
-  DYN,
-  INT,
-  listOf,
-  mapOf,
-  NULL,
-  STRING,
-  TIMESTAMP,
-  typeOf,
-  UINT,
-} from '../../../src/cel/model/type.ts';
-import type { CelType } from '../../../src/cel/model/type.ts';
+import { DYN } from '../../../src/cel/model/type.ts';
 import { EvaluationFailure } from '../../../src/cel/model/value.ts';
 import type { CelResult, CelValue } from '../../../src/cel/model/value.ts';
 import { BLOCK_MACROS } from './block-macros.ts';
@@ -50,8 +33,6 @@ const PARSING = {
     ...OPTIONAL_MACROS,
     ...OPTIONAL_FLAT_MACROS,
     ...TWO_VARIABLE_MACROS,
-    ...BINDING_MACROS,
-    ...MATH_MACROS,
     ...BLOCK_MACROS,
   ]),
   optionalSyntax: true,
@@ -62,23 +43,8 @@ const LIBRARIES: readonly Library[] = [
   standardLibrary(),
   OPTIONAL_LIBRARY,
   COMPREHENSION_LIBRARY,
-  ...EXTENSION_LIBRARIES,
+  ...KUBERNETES_LIBRARIES.filter(({ name }) => name === 'Strings'),
 ];
-
-const TYPES: ReadonlyMap<string, CelType> = new Map([
-  ['bool', BOOL],
-  ['bytes', BYTES],
-  ['double', DOUBLE],
-  ['int', INT],
-  ['list', listOf(DYN)],
-  ['map', mapOf(DYN, DYN)],
-  ['null_type', NULL],
-  ['string', STRING],
-  ['type', typeOf(DYN)],
-  ['uint', UINT],
-  ['google.protobuf.Duration', DURATION],
-  ['google.protobuf.Timestamp', TIMESTAMP],
-]);
 
 /** Runs a case. Undefined: as the specification wants it; otherwise what is different. */
 export function runSpecCase(test: SpecCase): string | undefined {
@@ -106,19 +72,13 @@ function evaluate(test: SpecCase): Outcome {
 
 function compileInput(test: SpecCase): CompileInput | string {
   const libraries = [...LIBRARIES, declaredBy(test)];
-  const functions = functionsOf(libraries);
-  const parsed = parse(test.expression, PARSING);
-  if (!test.isChecked) {
-    const variables = new Set([...Object.keys(test.bindings), ...Object.keys(test.variables)]);
-    const unchecked = { overloads: undefined, meanings: undefined, types: TYPES, variables };
-    return { expression: parsed.expression, functions, container: test.container, isSpecification: true, ...unchecked };
-  }
-  const declarations = new Declarations({ libraries, variables: test.variables, container: test.container });
-  const { expression, overloads, meanings, resultType } = check(parsed, declarations);
+  const undeclared = Object.fromEntries(Object.keys(test.bindings).map((name) => [name, DYN]));
+  const declarations = new Declarations({ libraries, variables: { ...undeclared, ...test.variables } });
+  const { expression, overloads, meanings, resultType } = check(parse(test.expression, PARSING), declarations);
   if (test.type !== undefined && formatType(resultType) !== formatType(test.type)) {
     return formatType(resultType);
   }
-  return { expression, overloads, meanings, functions, isSpecification: true };
+  return { expression, overloads, meanings, functions: functionsOf(libraries) };
 }
 
 /** Functions that a case declares; none of them is called. */
