@@ -64,6 +64,50 @@ function unusedExports(texts: ReadonlyMap<string, string>): readonly string[] {
   });
 }
 
+/** A list of what another file exports. */
+const REEXPORT = /^export (?:type )?(\{[^}]*\}) from '(\.[^']+)';$/gm;
+/** A test, or a tool of tests. */
+const TEST = /\.(?:test|fuzz)\.ts$|^test\/|\/testing\//;
+
+/** What only tests call, and why that is not in a folder `testing/`. */
+const FOR_TESTS: Readonly<Record<string, string>> = {
+  'src/lifecycle/rollout/rollout-view.ts DEFAULT_ROLLOUT_SETTINGS':
+    'tests of several folders change one of the usual settings',
+  'src/metrics/metrics-page.ts pageText': 'tests of other folders read whole pages',
+};
+
+/** `FILE NAME` of each value of src that its file only declares, and that nothing imports but tests. */
+function exportsForTests(texts: ReadonlyMap<string, string>): readonly string[] {
+  const production = [...texts].filter(([file]) => !TEST.test(file));
+  const uses: Uses = new Map();
+  for (const [file, text] of production) {
+    usesIn(file, text.replace(REEXPORT, ''), uses);
+  }
+  /** Where what a file exports is listed, by file and name. */
+  const listedIn = new Map<string, { readonly file: string; readonly name: string }[]>();
+  for (const [file, text] of production) {
+    for (const [, names = '', specifier = ''] of text.matchAll(REEXPORT)) {
+      for (const one of namesIn(names)) {
+        const key = `${join(dirname(file), specifier)} ${one.replace(/ as .*/, '')}`;
+        listedIn.set(key, [...(listedIn.get(key) ?? []), { file, name: one.replace(/.* as /, '') }]);
+      }
+    }
+  }
+  const isUsed = (file: string, name: string): boolean =>
+    uses.get(file)?.has(name) === true ||
+    uses.get(file)?.has('*') === true ||
+    listedIn.get(`${file} ${name}`)?.some((list) => isUsed(list.file, list.name)) === true;
+  return production.flatMap(([file, text]) => {
+    const code = text.replace(/^\s*(?:\/\/|\/?\*).*$/gm, '');
+    const isDeclaredOnly = (name: string): boolean => code.match(new RegExp(`\\b${name}\\b`, 'g'))?.length === 1;
+    return file.startsWith('src/')
+      ? [...text.matchAll(VALUE)].flatMap(([, name = '']) =>
+          !isUsed(file, name) && isDeclaredOnly(name) ? [`${file} ${name}`] : [],
+        )
+      : [];
+  });
+}
+
 /** `NAME: FILES` of each type that several files export. */
 function sharedNames(texts: ReadonlyMap<string, string>): readonly string[] {
   const declared = new Map<string, string[]>();
@@ -95,6 +139,27 @@ describe('exports of the sources', () => {
       ),
       [],
     );
+  });
+
+  it('are there for more than tests', () => {
+    assert.deepEqual(exportsForTests(texts).toSorted(), Object.keys(FOR_TESTS).toSorted());
+    const declared = 'export function a() {}\n/** Not a. */\nexport const b = 1;\nexport const c = b;\n';
+    const forTests = (importer: string): readonly string[] =>
+      exportsForTests(
+        new Map([
+          ['src/x.ts', declared],
+          [importer, "import { a, c } from './x.ts';"],
+        ]),
+      );
+    assert.deepEqual(forTests('src/x.test.ts'), ['src/x.ts a', 'src/x.ts c']);
+    assert.deepEqual(forTests('src/y.ts'), []);
+    const listed = new Map([
+      ['src/x/x.ts', declared],
+      ['src/x/index.ts', "export { a, c as d } from './x.ts';"],
+      ['src/y.ts', "import { d } from './x/index.ts';"],
+      ['src/y.test.ts', "import { a } from './x/index.ts';"],
+    ]);
+    assert.deepEqual(exportsForTests(listed), ['src/x/x.ts a']);
   });
 
   it('are found in whichever way they are exported and imported', () => {

@@ -12,7 +12,7 @@ import {
 import type { FieldError, JsonObject, KubernetesObject, MutableObject, Schema } from '../resources/index.ts';
 import { FieldSet, mergeApplied } from '../resources/structured-merge/index.ts';
 import { MAX_FOUND_CHARACTERS, ObjectSchema } from '../resources/validation/index.ts';
-import { servedKind } from './builtin-kinds/served-kinds.ts';
+import { servedKind } from './testing/served-kind.ts';
 import { MAX_COLUMNS } from './custom-resources/custom-columns.ts';
 import { definitionsOfCustomResource } from './custom-resources/custom-resource.ts';
 import { checkStructural } from './custom-resources/structural-schemas/structural.ts';

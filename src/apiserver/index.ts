@@ -1,4 +1,4 @@
-export { SERVED_KINDS, servedKind } from './builtin-kinds/served-kinds.ts';
+export { SERVED_KINDS } from './builtin-kinds/served-kinds.ts';
 export { applyCustomResourceDefaults, definitionsOfCustomResource } from './custom-resources/custom-resource.ts';
 export { customResourceErrors } from './custom-resources/custom-resource-validation.ts';
 export type { AdmissionGuard } from './embedded/admission/guarded-admission.ts';

@@ -54,12 +54,7 @@ export {
   kubernetesSchema,
   QUANTITY_FORMAT,
 } from './kubernetes/component-schemas.ts';
-export {
-  kubernetesOpenApi,
-  kubernetesOpenApiOf,
-  kubernetesVersion,
-  tableColumnsOf,
-} from './kubernetes/openapi-data.ts';
+export { kubernetesOpenApi, kubernetesVersion, tableColumnsOf } from './kubernetes/openapi-data.ts';
 export type { OpenApiSchema } from './kubernetes/openapi-data.ts';
 export { OpenApiComponents, OpenApiSchemas } from './kubernetes/open-api-schemas.ts';
 export { selectableFieldsOf } from './kubernetes/selectable-fields.ts';

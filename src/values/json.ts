@@ -64,13 +64,6 @@ function exactText(value: unknown): string {
   return typeof value === 'bigint' ? String(value) : (JSON.stringify(value) ?? 'null');
 }
 
-/** Whether this runtime has the bug. When no supported version has it, {@link parseJson} may become JSON.parse. */
-export function misreadsEscapedKeys(): boolean {
-  JSON.parse(String.raw`{"probe":[],"\\":0}`);
-  const [, key] = Object.keys(JSON.parse(String.raw`{"probe":1,"\"":2}`) as object);
-  return key !== '"';
-}
-
 /** Whether a key of a valid text is written with an escape sequence. */
 function hasEscapedKey(text: string): boolean {
   // A text without a backslash, as most are, is searched by native code only.

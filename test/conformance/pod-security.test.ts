@@ -4,12 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { load } from 'js-yaml';
-import {
-  describeViolations,
-  evaluatePodSecurity,
-  NEWEST_VERSION,
-  parsePodSecuritySettings,
-} from '../../src/engine/pod-security/index.ts';
+import { describeViolations, NEWEST_VERSION, parsePodSecuritySettings } from '../../src/engine/pod-security/index.ts';
+import { evaluatePodSecurity } from '../../src/engine/pod-security/testing/evaluate-pod-security.ts';
 import { filesOf, fixtures, isJudgedRight, violationsOf } from './pod-security/cases.ts';
 import type { FixtureLevel } from './pod-security/fixtures.ts';
 

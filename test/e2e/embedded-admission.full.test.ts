@@ -9,7 +9,8 @@ import type { AdmissionAttributes, UserInfo } from '../../src/apiserver/embedded
 import { ListedState } from '../../src/apiserver/embedded/testing/listed-state.ts';
 import { selfSigned } from '../../src/apiserver/embedded/testing/self-signed.ts';
 import { type Behaviour, WebhookRecorder } from '../../src/apiserver/embedded/testing/webhook-recorder.ts';
-import { SERVED_KINDS, servedKind } from '../../src/apiserver/index.ts';
+import { SERVED_KINDS } from '../../src/apiserver/index.ts';
+import { servedKind } from '../../src/apiserver/testing/served-kind.ts';
 import { ApiError } from '../../src/cluster/index.ts';
 import type { KubernetesObject } from '../../src/resources/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';

@@ -1,6 +1,6 @@
 // The kinds of the differential test of server-side apply, and random changes of their objects.
 import assert from 'node:assert/strict';
-import { servedKind } from '../../src/apiserver/index.ts';
+import { servedKind } from '../../src/apiserver/testing/served-kind.ts';
 import type { MergedKind } from '../../src/apiserver/index.ts';
 import { WIDGET } from '../../src/apiserver/server-side-apply/testing/widget.ts';
 import type { JsonObject, JsonValue } from '../../src/resources/index.ts';

@@ -1,5 +1,4 @@
 import {
-  apiVersionOf,
   builtinKind,
   componentNameOf,
   componentSchema,
@@ -84,15 +83,6 @@ const SERVED: Readonly<Record<string, Readonly<Record<string, Details>>>> = {
 export const SERVED_KINDS: readonly ResourceDefinition[] = Object.entries(SERVED).flatMap(([group, kinds]) =>
   Object.entries(kinds).map(([kind, details]) => definition(group, kind, details)),
 );
-
-const BY_NAME: ReadonlyMap<string, ResourceDefinition> = new Map(
-  SERVED_KINDS.map((entry) => [`${apiVersionOf(entry)}/${entry.kind}`, entry]),
-);
-
-/** The definition of a builtin kind: `servedKind('apps/v1', 'Deployment')`. Undefined when it is not served. */
-export function servedKind(apiVersion: string, kind: string): ResourceDefinition | undefined {
-  return BY_NAME.get(`${apiVersion}/${kind}`);
-}
 
 function definition(group: string, kind: string, details: Details): ResourceDefinition {
   const names = builtinKind(group, kind);

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { ApiError } from '../../cluster/index.ts';
 import type { Patch } from '../../cluster/index.ts';
 import type { JsonObject, JsonValue, KubernetesObject, ResourceType } from '../../resources/index.ts';
-import { servedKind } from '../builtin-kinds/served-kinds.ts';
+import { servedKind } from '../testing/served-kind.ts';
 import { EmbeddedCluster } from './embedded-cluster.ts';
 
 const RUNS = 150;

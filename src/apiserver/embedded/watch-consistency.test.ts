@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { WatchEvent } from '../../cluster/index.ts';
 import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
-import { servedKind } from '../builtin-kinds/served-kinds.ts';
+import { servedKind } from '../testing/served-kind.ts';
 import { EmbeddedCluster } from './embedded-cluster.ts';
 
 const CONFIG_MAPS = servedKind('v1', 'ConfigMap') as ResourceType;

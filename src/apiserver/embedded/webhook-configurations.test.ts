@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
-import { servedKind } from '../builtin-kinds/served-kinds.ts';
+import { servedKind } from '../testing/served-kind.ts';
 import { EmbeddedCluster } from './embedded-cluster.ts';
 
 const KINDS = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration'];

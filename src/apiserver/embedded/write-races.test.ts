@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
-import { servedKind } from '../builtin-kinds/served-kinds.ts';
+import { servedKind } from '../testing/served-kind.ts';
 import { EmbeddedCluster } from './embedded-cluster.ts';
 import { WebhookRecorder } from './testing/webhook-recorder.ts';
 import type { Review } from './testing/webhook-recorder.ts';

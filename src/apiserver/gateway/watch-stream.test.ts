@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { WatchEvent } from '../../cluster/index.ts';
-import { servedKind } from '../builtin-kinds/served-kinds.ts';
+import { servedKind } from '../testing/served-kind.ts';
 import { EventLines } from './event-lines.ts';
 import { EventTurns } from './event-turns.ts';
 import { PLAIN_JSON } from './negotiation.ts';

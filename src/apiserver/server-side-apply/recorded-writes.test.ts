@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { applyMergePatch, type JsonObject, type JsonValue, type KubernetesObject } from '../../resources/index.ts';
-import { servedKind } from '../builtin-kinds/served-kinds.ts';
+import { servedKind } from '../testing/served-kind.ts';
 import type { ManagedWrite, MergedKind } from './merge-request.ts';
 import { applyServerSide } from './server-side-apply.ts';
 import { WIDGET } from './testing/widget.ts';

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { KubernetesObject, ManagedFieldsEntry, Schema } from '../../resources/index.ts';
 import { MergeError } from '../../resources/structured-merge/index.ts';
 import { WIDGET_SCHEMA } from '../../resources/structured-merge/testing/index.ts';
-import { servedKind } from '../builtin-kinds/served-kinds.ts';
+import { servedKind } from '../testing/served-kind.ts';
 import { MAX_UPDATE_MANAGERS } from './managed-fields.ts';
 import { managerOf } from './manager-name.ts';
 import type { MergedKind } from './merge-request.ts';

@@ -5,5 +5,5 @@ export { LEVELS } from './level.ts';
 export type { Level, StandardsVersion } from './level.ts';
 export { parsePodSecuritySettings } from './settings.ts';
 export type { ParsedPodSecuritySettings } from './settings.ts';
-export { describeViolations, evaluatePodSecurity, MALFORMED, NEWEST_VERSION } from './standards.ts';
+export { describeViolations, MALFORMED, NEWEST_VERSION } from './standards.ts';
 export type { StandardsViolation } from './standards.ts';

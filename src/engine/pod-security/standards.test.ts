@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { MAX_ENTRIES } from '../values/json-shape.ts';
-import { describeViolations, evaluatePodSecurity, MALFORMED } from './standards.ts';
+import { describeViolations, MALFORMED } from './standards.ts';
+import { evaluatePodSecurity } from './testing/evaluate-pod-security.ts';
 import type { StandardsViolation } from './standards.ts';
 
 type Json = Record<string, unknown>;

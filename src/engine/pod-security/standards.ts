@@ -4,7 +4,7 @@ import { PRIVILEGE_CHECKS } from './checks/privileges.ts';
 import { PROFILE_CHECKS } from './checks/profiles.ts';
 import { minorOf } from './level.ts';
 import type { Level, LevelVersion, StandardsVersion } from './level.ts';
-import { Pod, readPod } from '../pods/pod.ts';
+import { Pod } from '../pods/pod.ts';
 import type { ShapeFault } from '../values/json-shape.ts';
 
 /** A violation of a level. */
@@ -53,23 +53,12 @@ function rulesOf(minor: number, level: PodSecurityCheck['level']): readonly Rule
   });
 }
 
-/**
- * Violations of a level of the Pod Security Standards, with the order and messages of Kubernetes. `podMetadata` and
- * `podSpec` are any JSON: a value that the standards read but that is invalid violates every level above privileged, by
- * the check {@link MALFORMED}. Never throws.
- */
-export function evaluatePodSecurity(
-  level: Level,
-  version: StandardsVersion,
-  podMetadata: unknown,
-  podSpec: unknown,
-): readonly StandardsViolation[] {
-  return violationsOf({ level, version }, readPod({ metadata: podMetadata, spec: podSpec }));
-}
-
 const NO_VIOLATIONS: readonly StandardsViolation[] = Object.freeze([]);
 
-/** Like {@link evaluatePodSecurity}, for a parsed pod or a mistake in its shape. */
+/**
+ * Violations of a level of the Pod Security Standards, with the order and messages of Kubernetes. A mistake in the shape of what
+ * the standards read violates every level above privileged, by the check {@link MALFORMED}.
+ */
 export function violationsOf({ level, version }: LevelVersion, pod: Pod | ShapeFault): readonly StandardsViolation[] {
   if (level === 'privileged') {
     return NO_VIOLATIONS;

@@ -55,14 +55,6 @@ export function kubewardenFinalizer({ metadata }: Pick<PolicyServerObject, 'meta
   return metadata.finalizers?.find((one) => KUBEWARDEN_FINALIZERS.has(one));
 }
 
-/** Whether a PolicyServer belongs to Portcullis. See {@link foreignReason}. */
-export function isOurs(
-  server: Pick<PolicyServerObject, 'metadata'>,
-  deployment?: Pick<KubernetesObject, 'metadata'>,
-): boolean {
-  return foreignReason(server, deployment) === undefined;
-}
-
 /** `apps/v1` Deployment: the fields that are read. */
 export interface Deployment extends KubernetesObject {
   readonly spec?: {

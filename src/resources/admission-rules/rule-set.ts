@@ -29,11 +29,6 @@ export class RuleSet {
   }
 }
 
-/** {@link RuleSet.covers} for a single call. */
-export function covers(rules: Iterable<MatchRule>, rule: MatchRule): boolean {
-  return new RuleSet(rules).covers(rule);
-}
-
 /** Goes through the dimensions of a box, value by value, with the boxes that still match. */
 class Cover {
   readonly #inner: RuleBox;

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { MatchRule } from './match-rule.ts';
 import { ruleMatches } from './rule-match.ts';
 import type { RuleRequest } from './rule-match.ts';
-import { covers, RuleSet } from './rule-set.ts';
+import { RuleSet } from './rule-set.ts';
 import { randomOf } from './testing/random-rules.ts';
 import { unionRules } from './union-rules.ts';
 
@@ -71,7 +71,7 @@ test('rules that include one another, or differ in one dimension, are merged', (
 
 test('rules that match nothing are omitted', () => {
   assert.deepEqual(unionRules([rule({ operations: [] }), rule({ scope: 'Other' })]), []);
-  assert.equal(covers([], rule({ resources: [] })), true);
+  assert.equal(new RuleSet([]).covers(rule({ resources: [] })), true);
 });
 
 test('a union covers its rules', () => {
@@ -94,7 +94,7 @@ test('rules cover another exactly if no request matches only the other', () => {
       continue;
     }
     const isCovered = random.everyRequest().every((request) => !isAny([other], request) || isAny(rules, request));
-    assert.equal(covers(rules, other), isCovered, JSON.stringify({ rules, other }));
+    assert.equal(new RuleSet(rules).covers(other), isCovered, JSON.stringify({ rules, other }));
     covered += isCovered ? 1 : 0;
   }
   assert.ok(covered > 20 && covered < ROUNDS - 20, String(covered));

@@ -41,34 +41,12 @@ class LazyOpenApiData {
 
 const DATA = new LazyOpenApiData();
 
-const REFERENCE = '#/components/schemas/';
-
 /**
  * The published schemas (`components.schemas`) of the kinds in an embedded cluster, with all components that they refer
  * to: `io.k8s.api.core.v1.Pod`. Shared, and not to be changed.
  */
 export function kubernetesOpenApi(): Readonly<Record<string, OpenApiSchema>> {
   return DATA.get().components;
-}
-
-/** Those of {@link kubernetesOpenApi} with these names, and all components that they refer to, sorted by name. */
-export function kubernetesOpenApiOf(components: Iterable<string>): Readonly<Record<string, OpenApiSchema>> {
-  const all = kubernetesOpenApi();
-  const names = new Set<string>();
-  const queue = [...components];
-  for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
-    const schema = Object.hasOwn(all, name) ? all[name] : undefined;
-    if (schema !== undefined && !names.has(name)) {
-      names.add(name);
-      JSON.stringify(schema, (key, value: unknown) => {
-        if (key === '$ref' && typeof value === 'string') {
-          queue.push(value.slice(REFERENCE.length));
-        }
-        return value;
-      });
-    }
-  }
-  return Object.fromEntries([...names].sort().map((name) => [name, all[name] ?? {}]));
 }
 
 /** The Kubernetes release of the schemas: `v1.34.4`. */

@@ -1,6 +1,6 @@
 // Upstream's test files for the Pod Security Standards, judged here (README.md).
 import { readFileSync } from 'node:fs';
-import { evaluatePodSecurity } from '../../../src/engine/pod-security/index.ts';
+import { evaluatePodSecurity } from '../../../src/engine/pod-security/testing/evaluate-pod-security.ts';
 import type { StandardsVersion, StandardsViolation } from '../../../src/engine/pod-security/index.ts';
 import type { FixtureLevel, Fixtures } from './fixtures.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubernetesObject, MutableObject } from '../../../resources/index.ts';
-import { servedKind } from '../served-kinds.ts';
+import { servedKind } from '../../testing/served-kind.ts';
 
 /**
  * Mistakes in an object after defaulting. The comparison with a real API server is test/e2e/builtin-kinds.full.test.ts.

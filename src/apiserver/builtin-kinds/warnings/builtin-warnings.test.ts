@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { loadAll } from 'js-yaml';
-import { EmbeddedCluster, servedKind } from '../../index.ts';
+import { EmbeddedCluster } from '../../index.ts';
+import { servedKind } from '../../testing/served-kind.ts';
 import { type KubernetesObject, knownKind } from '../../../resources/index.ts';
 
 const corpus = (name: string): string =>
