@@ -10,8 +10,8 @@ import type { NamespaceEntry, NamespaceRecord } from './namespace-record.ts';
 import type { ChangedNeeds } from './object-needs.ts';
 import { KindFeed, type KindFeedOptions } from './kind-feed.ts';
 
-/** HTTP status of an overloaded API server. */
-const TOO_MANY_REQUESTS = 429;
+/** HTTP statuses of an API server that does not say what a request is about: it does not know who asks, or is overloaded. */
+const WITHOUT_ANSWER: readonly number[] = [401, 429];
 
 type Labels = NamespaceEntry[1];
 
@@ -126,7 +126,7 @@ export class NamespaceFeed {
 
 /** Whether a request failed without an answer of an available API server; a refusal is an answer. */
 export function isOutage(error: unknown): boolean {
-  return !(error instanceof ApiError) || error.code >= 500 || error.code === TOO_MANY_REQUESTS;
+  return !(error instanceof ApiError) || error.code >= 500 || WITHOUT_ANSWER.includes(error.code);
 }
 
 function entryOf({ metadata: { name = '', labels = {} } }: KubernetesObject): NamespaceEntry {

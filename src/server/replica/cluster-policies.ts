@@ -179,15 +179,16 @@ export class ClusterPolicies implements PolicySource {
     if (this.#restored === 0) {
       await settledWithin(known, readyWaitMs);
     } else {
-      // With the cluster unavailable, only recorded policies can be waited for. Not while it is merely slow: there may
-      // be new policies that are not in the record, and whose webhooks API servers already call.
+      // With the cluster unavailable, only recorded policies can be waited for. Not at once while it is merely slow: there
+      // may be new policies that are not in the record, and whose webhooks API servers already call.
       const restored = this.#isDown.promise.then(async () => {
         await settledWithin(this.#registry.restored(), readyWaitMs);
         this.#setLoaded();
       });
       await settledWithin(Promise.race([known, restored]), readyWaitMs);
     }
-    if (this.#feed.isSynced) {
+    // A cluster that neither answers nor fails is of no more use than one that is down.
+    if (this.#feed.isSynced || this.#restored > 0) {
       this.#setLoaded();
     }
   }
