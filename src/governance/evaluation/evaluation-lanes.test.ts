@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { createLog } from '../../log/index.ts';
 import { type ConfigurationPolicy, kubernetesKind, type KubernetesObject } from '../../resources/index.ts';
+import { ObjectStore } from '../../runtime/index.ts';
 import { asJson } from '../../values/index.ts';
 import { MissingKinds } from '../objects/missing-kinds.ts';
 import { until } from '../testing/until.ts';
@@ -147,6 +148,23 @@ describe('the threads of governance policies', () => {
     }
     assert.equal((await evaluate(ordinary('new'), 'slow')).state, 'later', 'nothing is known of it');
     assert.equal((await evaluate(ordinary('new-too'), 'other')).state, 'done');
+  });
+
+  it('are ready before the first evaluation, from the first policy to the last', async () => {
+    const threads = (): number =>
+      (process.report.getReport() as { readonly workers: readonly unknown[] }).workers.length;
+    const policies = new ObjectStore<KubernetesObject>({});
+    // Those of other tests end.
+    await until(() => threads() === 0);
+    const end = evaluations.readyFor([policies]);
+    assert.equal(threads(), 0, 'there is no policy');
+    policies.replace([configMap('a', 'x'), configMap('b', 'x')]);
+    await until(() => threads() === 1);
+    policies.replace([configMap('b', 'x')]);
+    assert.equal(threads(), 1);
+    policies.replace([]);
+    await until(() => threads() === 0);
+    end();
   });
 
   it('evaluate again when something changed meanwhile', async () => {
