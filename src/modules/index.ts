@@ -59,5 +59,5 @@ export {
 export type { SignatureRequirement, VerificationConfig } from './sources/verification-config.ts';
 export type { PolicyCode } from './compiling/policy-module.ts';
 export type { MetadataRule } from './metadata/policy-rule.ts';
-export { DEFAULT_SOURCES, parseSources, sourcesText } from './sources/sources.ts';
+export { DEFAULT_SOURCES, isCertificate, parseSources, sourcesText } from './sources/sources.ts';
 export type { SourcesConfig } from './sources/sources.ts';

@@ -36,7 +36,7 @@ export { FieldSelector, parseFieldSelector } from './field-selector.ts';
 export { parseLabelSelector } from './label-selector-text.ts';
 export { labelErrors, labelSelector, labelSelectorErrors, Selector, SelectorError } from './selectors.ts';
 export type { LabelRequirement, Labels } from './selectors.ts';
-export { isInNamespace, ruleMatches, splitResource, unmetConstraint } from './admission-rules/rule-match.ts';
+export { hasOrAll, isInNamespace, ruleMatches, splitResource, unmetConstraint } from './admission-rules/rule-match.ts';
 export type { RuleRequest } from './admission-rules/rule-match.ts';
 export { impossibleRules } from './admission-rules/impossible-rules.ts';
 export type { RequestRule } from './admission-rules/impossible-rules.ts';

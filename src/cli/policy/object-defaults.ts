@@ -139,7 +139,7 @@ function customDefaults(object: JsonObject, schema: ObjectSchema): DefaultedObje
       };
 }
 
-/** Without bigints, which schemas cannot have. */
-function rounded(object: JsonObject): JsonObject {
+/** Without bigints, which schemas and objects that are looked up cannot have. */
+export function rounded(object: JsonObject): JsonObject {
   return asJson(parseJson(exactJson(object)) as object);
 }

@@ -1,5 +1,5 @@
 // Validates PolicyServers beyond their schema.
-import { X509Certificate } from 'node:crypto';
+import { isCertificate } from '../../modules/index.ts';
 import { parseQuantity, Quantity } from '../../cel/index.ts';
 import { isCapabilityPattern } from '../../engine/index.ts';
 import { forbidden, invalid, labelErrors, type PolicyServerObject, required } from '../../resources/index.ts';
@@ -200,13 +200,5 @@ function refuseVerification(spec: Spec, findings: Findings): void {
         'this controller does not create policy servers, so the field would have no effect: give `portcullis serve` or `portcullis start` the flags --verification-path and --sigstore-trust-config instead';
       findings.reject('verification', forbidden(`spec.${field}`, detail));
     }
-  }
-}
-
-function isCertificate(pem: string): boolean {
-  try {
-    return new X509Certificate(pem).raw.length > 0;
-  } catch {
-    return false;
   }
 }

@@ -1,6 +1,6 @@
 // Grants the processes of PolicyServers access to the kinds that their context-aware policies declare, within the
 // rights of the controller.
-import { ApiError, type Discovery } from '../../cluster/index.ts';
+import { type Discovery, isForbidden } from '../../cluster/index.ts';
 import type { JsonObject, PolicyServerObject } from '../../resources/index.ts';
 import type { AppliedObjects } from './applied-objects.ts';
 import type { ContextAwareGrant } from './context-aware-grant.ts';
@@ -103,8 +103,4 @@ export class ContextAwareGrants {
 
 function textOf({ rule }: KindAccess): string {
   return JSON.stringify(rule);
-}
-
-function isForbidden(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 403;
 }

@@ -1,6 +1,7 @@
 // Requests that no policy of a namespace sees, as a match condition: see src/resources/policies/namespaced-exemptions.ts.
 import {
   CLUSTER_COLLECTORS,
+  hasOrAll,
   type MatchRule,
   PRIVILEGED_GROUPS,
   splitResource,
@@ -61,8 +62,4 @@ function collected(rules: readonly MatchRule[]): readonly string[] {
   return removals.length === 0
     ? []
     : [`request.userInfo.username in [${quotedList(CLUSTER_COLLECTORS)}] && (${removals.join(' || ')})`];
-}
-
-function hasOrAll(list: readonly string[], value: string): boolean {
-  return list.includes('*') || list.includes(value);
 }

@@ -274,7 +274,8 @@ class SourcesReader {
   }
 }
 
-function isCertificate(pem: string): boolean {
+/** Whether a PEM text begins with a certificate. */
+export function isCertificate(pem: string): boolean {
   try {
     return new X509Certificate(pem).raw.length > 0;
   } catch {

@@ -47,7 +47,8 @@ function scopeMatches(scope: string, isNamespaced: boolean): boolean {
   }
 }
 
-function hasOrAll(list: readonly string[], value: string): boolean {
+/** Whether a list of a rule has a value, or all by a star. */
+export function hasOrAll(list: readonly string[], value: string): boolean {
   return list.includes('*') || list.includes(value);
 }
 

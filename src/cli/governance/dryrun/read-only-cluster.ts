@@ -1,5 +1,5 @@
 // A cluster that a dry run reads, and in which it may only try writes.
-import { ApiError, type Cluster } from '../../../cluster/index.ts';
+import { ApiError, type Cluster, isForbidden } from '../../../cluster/index.ts';
 import { groupResourceOf } from '../../../resources/index.ts';
 import { aborted } from '../../../runtime/index.ts';
 
@@ -45,10 +45,6 @@ const UNREADABLE = 'unreadable';
 async function* never(signal: AbortSignal | undefined): AsyncGenerator<never> {
   await aborted(signal ?? new AbortController().signal);
   yield* [];
-}
-
-function isForbidden(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 403;
 }
 
 function refuse(verb: string): Promise<never> {

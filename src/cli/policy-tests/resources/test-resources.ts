@@ -1,4 +1,5 @@
 // `portcullis test -p POLICY RESOURCE`: policies on plain manifests.
+import { rounded } from '../../policy/object-defaults.ts';
 import type { RE2JS } from 're2js';
 import { EngineError } from '../../../engine/index.ts';
 import { CliError, EXIT, usageError } from '../../errors.ts';
@@ -16,17 +17,7 @@ import { entriesOf, typeWarnings, withTypeWarnings } from '../../policy/type-war
 import { ServedKinds } from '../../policy/served-kinds.ts';
 import { Progress } from '../../progress.ts';
 import { oneLine } from '../../table.ts';
-import {
-  asJson,
-  exactJson,
-  type JsonObject,
-  listed,
-  own,
-  parseJson,
-  styled,
-  textOf,
-  valueAt,
-} from '../../../values/index.ts';
+import { type JsonObject, listed, own, styled, textOf, valueAt } from '../../../values/index.ts';
 import {
   checksText,
   type Format,
@@ -287,11 +278,6 @@ function isNamespace(object: JsonObject): boolean {
 
 function isDefinition({ object }: Resource): boolean {
   return own(object, 'kind') === 'CustomResourceDefinition';
-}
-
-/** Without bigints, which objects that are looked up cannot have. */
-function rounded(object: JsonObject): JsonObject {
-  return asJson(parseJson(exactJson(object)) as object);
 }
 
 function othersNotes(others: readonly string[]): readonly string[] {

@@ -14,6 +14,14 @@ export interface ConstantText {
 
 const UNKNOWN: ConstantText = { text: '', isWhole: false };
 
+/** The texts that an expression is, or lists, as literals. */
+export function literalTexts(node: Expression): readonly string[] {
+  if (node.kind === 'literal') {
+    return typeof node.value === 'string' ? [node.value] : [];
+  }
+  return node.kind === 'list' ? node.elements.flatMap(literalTexts) : [];
+}
+
 /** The constant beginning of a text: of literals, `+`, `jsonpatch.escapeKey` and variables of the policy. */
 export function constantText(node: Expression | undefined, variables: Variables): ConstantText {
   return new ConstantTexts(variables).of(node);

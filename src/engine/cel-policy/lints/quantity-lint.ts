@@ -1,4 +1,5 @@
 // Finds quantities, such as `500m` and `1Gi`, that are compared as texts or converted to numbers.
+import { literalTexts } from './constant-text.ts';
 import { type Expression, expressionsOf, type Program } from '../../../cel/index.ts';
 import { QUANTITY_FORMAT, type Schema } from '../../../resources/index.ts';
 import { canonicalQuantity, quantityOf } from '../../../resources/decoding/index.ts';
@@ -95,13 +96,6 @@ function misuseOf(node: Expression, { text }: Program, scope: Scope): Misuse | u
         node: quantity,
         message: `${what} is a quantity, which API servers write as ${JSON.stringify(canonicalQuantity(other))}, never ${JSON.stringify(other)}: they are never equal. Write quantity(${what}).compareTo(quantity(${JSON.stringify(other)})) == 0`,
       };
-}
-
-function literalTexts(node: Expression): readonly string[] {
-  if (node.kind === 'literal') {
-    return typeof node.value === 'string' ? [node.value] : [];
-  }
-  return node.kind === 'list' ? node.elements.flatMap(literalTexts) : [];
 }
 
 /** Whether a text is a quantity in another form than the one that API servers give it. */

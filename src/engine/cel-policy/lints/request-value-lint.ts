@@ -1,4 +1,5 @@
 // Finds comparisons of the request with texts that it never has: `request.operation == 'create'`.
+import { literalTexts } from './constant-text.ts';
 import { type Expression, expressionsOf } from '../../../cel/index.ts';
 import { allBuiltinKinds } from '../../../resources/index.ts';
 import { fieldChain, type Variables } from './field-chain.ts';
@@ -115,13 +116,6 @@ function partProblem(
 function pathOf(node: Expression, variables: Variables): string | undefined {
   const chain = fieldChain(node, variables);
   return chain?.root === undefined ? undefined : [chain.root, ...chain.fields].join('.');
-}
-
-function literalTexts(node: Expression): readonly string[] {
-  if (node.kind === 'literal') {
-    return typeof node.value === 'string' ? [node.value] : [];
-  }
-  return node.kind === 'list' ? node.elements.flatMap(literalTexts) : [];
 }
 
 function judgeOperation(text: string, others: readonly string[]): string | undefined {
