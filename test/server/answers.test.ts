@@ -95,7 +95,7 @@ const patchOf = (response: ReviewResponse): unknown =>
 describe('answers over HTTPS', () => {
   let server: TestServer;
   before(async () => {
-    server = await startServer({ policies, alwaysAcceptNamespace: 'kube-system' });
+    server = await startServer({ policies, policyTimeoutSeconds: 10, alwaysAcceptNamespace: 'kube-system' });
   });
   after(() => server[Symbol.asyncDispose]());
 

@@ -20,8 +20,11 @@ import { createLog } from '../../src/log/index.ts';
 import { ensureLocalCertificates, type LocalCertificates } from '../../src/control/index.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-/** Limit of {@link TestServer.until}: conditions take milliseconds, or some seconds on a busy machine. */
-const UNTIL_MS = 60_000;
+/**
+ * Limit of {@link until} and of a server's start: conditions take milliseconds, but on a busy machine the policies of a test may take
+ * minutes to load. Less than a file of tests may take.
+ */
+const UNTIL_MS = 300_000;
 
 /** The text of a policies file, or its entries by id. */
 export type Policies = string | Readonly<Record<string, unknown>>;
