@@ -54,31 +54,26 @@ export interface TlsListener {
 export async function watchTls(
   files: TlsFiles,
   listener: TlsListener,
-  pollMs?: number,
 ): Promise<{ options: SecureContextOptions; check: () => Promise<void>; stop: () => void }> {
   let first: SecureContextOptions | undefined;
   let firstError: Error | undefined;
-  const watch = new FileWatch(
-    [files.certFile, files.keyFile, ...(files.clientCaFiles ?? [])],
-    {
-      changed(contents) {
-        const options = tlsOptions(files, contents);
-        if (first === undefined) {
-          first = options;
-        } else {
-          listener.reloaded(options);
-        }
-      },
-      failed(error) {
-        if (first === undefined) {
-          firstError = error;
-        } else {
-          listener.failed(error);
-        }
-      },
+  const watch = new FileWatch([files.certFile, files.keyFile, ...(files.clientCaFiles ?? [])], {
+    changed(contents) {
+      const options = tlsOptions(files, contents);
+      if (first === undefined) {
+        first = options;
+      } else {
+        listener.reloaded(options);
+      }
     },
-    pollMs,
-  );
+    failed(error) {
+      if (first === undefined) {
+        firstError = error;
+      } else {
+        listener.failed(error);
+      }
+    },
+  });
   await watch.start();
   if (first === undefined) {
     watch.stop();

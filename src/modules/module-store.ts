@@ -36,8 +36,6 @@ interface ModuleStoreOptions {
   readonly content?: ArtifactContent;
   /** For policies of the cluster; those of tenants have at most the default. Default: `DEFAULT_MAX_MODULE_BYTES`. */
   readonly maxModuleBytes?: number;
-  /** Size of the cache. Default: 1 GiB. */
-  readonly maxCacheBytes?: number;
   /** Time for a whole download, in milliseconds. Default: `FETCH_TIMEOUT_MS`. */
   readonly fetchTimeoutMs?: number;
   /** Further timeouts; `fetchTimeoutMs` overrides their `totalMs`. */
@@ -156,7 +154,6 @@ export class ModuleStore {
     this.#maxBytes = options.maxModuleBytes ?? DEFAULT_MAX_MODULE_BYTES;
     this.#cache = new ModuleCache(options.cacheDir, {
       maxModuleBytes: this.#maxBytes,
-      ...(options.maxCacheBytes === undefined ? {} : { maxBytes: options.maxCacheBytes }),
     });
     this.#sources = options.sources ?? DEFAULT_SOURCES;
     this.#peers = options.peers;

@@ -53,20 +53,16 @@ export function text(description: string, extra: Extra<string> = {}): TypedSchem
 }
 
 /** One of several texts. */
-export function choice<const T extends string>(
-  description: string,
-  values: readonly T[],
-  extra: Extra<T> = {},
-): TypedSchema<T> {
-  return { ...typed('string', description, extra), enum: values };
+export function choice<const T extends string>(description: string, values: readonly T[]): TypedSchema<T> {
+  return { ...typed<T>('string', description, {}), enum: values };
 }
 
 export function integer(description: string, extra: Extra<number> = {}): TypedSchema<number> {
   return { format: 'int32', ...typed<number>('integer', description, extra) };
 }
 
-export function flag(description: string, extra: Extra<boolean> = {}): TypedSchema<boolean> {
-  return typed('boolean', description, extra);
+export function flag(description: string): TypedSchema<boolean> {
+  return typed('boolean', description, {});
 }
 
 /** RFC 3339, whole seconds. */
@@ -86,8 +82,8 @@ export function integerOrText(description: string, extra: Extra<number | string>
 }
 
 /** An object with any content. */
-export function anything(description: string, extra: Extra<JsonObject> = {}): TypedSchema<JsonObject> {
-  return { ...typed<JsonObject>('object', description, extra), 'x-kubernetes-preserve-unknown-fields': true };
+export function anything(description: string): TypedSchema<JsonObject> {
+  return { ...typed<JsonObject>('object', description, {}), 'x-kubernetes-preserve-unknown-fields': true };
 }
 
 export function list<T>(

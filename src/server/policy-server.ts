@@ -233,11 +233,6 @@ export class PolicyServer {
     return this.#policies?.status(id);
   }
 
-  /** Reads the policies file now; resolves when its content is known, before it serves. */
-  async readPolicies(): Promise<void> {
-    await this.#policies?.check();
-  }
-
   /**
    * Reads the policies file and the certificates now, and retries failures. Resolves when everything that this started
    * has served or failed, at most `readyWaitMs` later.

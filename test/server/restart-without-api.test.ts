@@ -107,7 +107,7 @@ describe('a replica that restarts without an API server that it can use', () => 
   for (const [how, open] of Object.entries(unusable)) {
     it(`answers as before beside one ${how}`, async () => {
       await using restarted = await left();
-      await using server = await startReplica({ cluster: await open(), folder: restarted, readyWaitMs: 5_000 });
+      await using server = await startReplica({ cluster: await open(), folder: restarted, readyWaitMs: 2_500 });
       await server.reaches(Revisions.id('prod'), { phase: 'Updating', reason: 'ServingFromRecord' });
       assert.match((await admit(server, 'shop')).status?.message ?? '', /"one"/);
       assert.equal((await admit(server, 'office')).allowed, true);

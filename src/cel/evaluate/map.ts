@@ -57,10 +57,6 @@ export class MapBuilder {
     }
   }
 
-  get size(): number {
-    return this.#entries.size;
-  }
-
   has(key: CelValue): boolean {
     const identity = keyOf(key);
     return identity !== undefined && this.#entries.has(identity);

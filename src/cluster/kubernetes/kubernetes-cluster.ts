@@ -48,8 +48,6 @@ export interface KubernetesClusterOptions {
   readonly requestTimeoutMs?: number;
   /** Silence after which a GET is sent again on a new connection. Milliseconds. Default: 10,000. */
   readonly staleConnectionMs?: number;
-  /** Longest response. Default: 256 MiB. */
-  readonly maxAnswerBytes?: number;
   /** Concurrent requests, watches excluded; more wait. Default: 32. */
   readonly maxConnections?: number;
 }

@@ -29,10 +29,10 @@ export class CertificateVerifier {
   #mozillaRoots: readonly X509Certificate[] | undefined;
 
   /** `payload` is the capability's payload. Throws an Error when it is invalid or contains no certificate. */
-  verify(payload: JsonValue, now: Date = new Date()): CertificateTrust {
+  verify(payload: JsonValue): CertificateTrust {
     const request = objectIn(payload, 'the payload');
     const certificate = readCertificate(request.cert ?? null);
-    const at = readTime(request.not_after) ?? now;
+    const at = readTime(request.not_after) ?? new Date();
     const chain = readChain(request.cert_chain);
     if (certificate.ca) {
       return { trusted: false, reason: CA_REASON };

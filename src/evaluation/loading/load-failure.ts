@@ -29,14 +29,14 @@ function adviceOn(error: unknown): string {
 export class QuarantineError extends EvaluationError {
   readonly retryAfterMs: number;
 
-  constructor({ ends, until }: Quarantined, now: number = Date.now()) {
+  constructor({ ends, until }: Quarantined) {
     super(
       'quarantined',
       `the policy server ended ${ends === 1 ? 'once' : `${ends} times`} while it loaded this policy's module or settings. It ` +
         `tries again after ${new Date(until).toISOString()}; all other policies serve. A changed module or changed settings ` +
         'are loaded at once',
     );
-    this.retryAfterMs = until - now;
+    this.retryAfterMs = until - Date.now();
   }
 }
 

@@ -23,12 +23,7 @@ const CHARACTERS_PER_STEP = 16;
 
 /** The work that is left for one comparison. */
 export class ComparisonBudget {
-  #steps: number;
-
-  /** @param steps default: {@link MAX_COMPARISON_STEPS} */
-  constructor(steps = MAX_COMPARISON_STEPS) {
-    this.#steps = steps;
-  }
+  #steps = MAX_COMPARISON_STEPS;
 
   /**
    * Pays for visiting values.

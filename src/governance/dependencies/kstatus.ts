@@ -66,8 +66,8 @@ export function conditionsOf(object: KubernetesObject): readonly Condition[] {
 type Rule = (facts: Facts) => ObjectState;
 
 const KIND_RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
-  ['/ConfigMap', () => current('')],
-  ['/Secret', () => current('')],
+  ['/ConfigMap', () => CURRENT],
+  ['/Secret', () => CURRENT],
   ['/Namespace', ({ object }) => phaseState(object, 'Active')],
   ['/PersistentVolumeClaim', ({ object }) => phaseState(object, 'Bound')],
   ['/Pod', podState],
@@ -95,7 +95,7 @@ function genericState({ object, conditions }: Facts): ObjectState | undefined {
   if (ready !== undefined) {
     return { status: ready.status === 'True' ? 'Current' : 'InProgress', message: ready.message };
   }
-  return typeof valueAt(object, 'status', 'observedGeneration') === 'number' ? current('') : undefined;
+  return typeof valueAt(object, 'status', 'observedGeneration') === 'number' ? CURRENT : undefined;
 }
 
 function deploymentState({ object, conditions }: Facts): ObjectState {
@@ -116,12 +116,12 @@ function deploymentState({ object, conditions }: Facts): ObjectState {
   if (total > wanted) {
     return inProgress(`${total - wanted} old replicas are ending`);
   }
-  return isConditionTrue(conditions, 'Available') ? current('') : inProgress('the Deployment is not Available');
+  return isConditionTrue(conditions, 'Available') ? CURRENT : inProgress('the Deployment is not Available');
 }
 
 function statefulSetState({ object }: Facts): ObjectState {
   if (valueAt(object, 'spec', 'updateStrategy', 'type') === 'OnDelete') {
-    return current('');
+    return CURRENT;
   }
   const wanted = countAt(object, 1, 'spec', 'replicas');
   const total = countAt(object, 0, 'status', 'replicas');
@@ -138,10 +138,10 @@ function statefulSetState({ object }: Facts): ObjectState {
   const partition = countAt(object, 0, 'spec', 'updateStrategy', 'rollingUpdate', 'partition');
   const updated = countAt(object, 0, 'status', 'updatedReplicas');
   if (partition > 0) {
-    return firstBelow(wanted - partition, [['updated', updated]]) ?? current('');
+    return firstBelow(wanted - partition, [['updated', updated]]) ?? CURRENT;
   }
   return valueAt(object, 'status', 'currentRevision') === valueAt(object, 'status', 'updateRevision')
-    ? current('')
+    ? CURRENT
     : inProgress('the update is not finished');
 }
 
@@ -156,7 +156,7 @@ function daemonSetState({ object }: Facts): ObjectState {
       ['updated', countAt(object, 0, 'status', 'updatedNumberScheduled')],
       ['available', countAt(object, 0, 'status', 'numberAvailable')],
       ['ready', countAt(object, 0, 'status', 'numberReady')],
-    ]) ?? current('')
+    ]) ?? CURRENT
   );
 }
 
@@ -165,18 +165,18 @@ function jobState({ conditions }: Facts): ObjectState {
   if (failure?.status === 'True') {
     return failed(failure.message);
   }
-  return isConditionTrue(conditions, 'Complete') ? current('') : inProgress('the Job is not complete');
+  return isConditionTrue(conditions, 'Complete') ? CURRENT : inProgress('the Job is not complete');
 }
 
 function podState({ object, conditions }: Facts): ObjectState {
   switch (valueAt(object, 'status', 'phase')) {
     case 'Succeeded':
-      return current('');
+      return CURRENT;
     case 'Failed':
       return failed('the Pod has failed');
     case 'Running':
       if (isConditionTrue(conditions, READY)) {
-        return current('');
+        return CURRENT;
       }
       return isCrashLooping(object)
         ? failed('a container ends again and again (CrashLoopBackOff)')
@@ -203,12 +203,12 @@ function definitionState({ conditions }: Facts): ObjectState {
   if (established?.status === 'False' && established.reason !== 'Installing') {
     return failed(established.message);
   }
-  return established?.status === 'True' ? current('') : inProgress('the kind is not served yet');
+  return established?.status === 'True' ? CURRENT : inProgress('the kind is not served yet');
 }
 
 function phaseState(object: KubernetesObject, wanted: string): ObjectState {
   const phase = textOf(valueAt(object, 'status', 'phase'));
-  return phase === wanted ? current('') : inProgress(`the phase is ${phase || 'not known'}, not ${wanted}`);
+  return phase === wanted ? CURRENT : inProgress(`the phase is ${phase || 'not known'}, not ${wanted}`);
 }
 
 /** InProgress for the first count that is too small. */
@@ -225,9 +225,7 @@ function countAt(object: KubernetesObject, fallback: number, ...path: readonly s
   return typeof value === 'number' ? value : fallback;
 }
 
-function current(message: string): ObjectState {
-  return { status: 'Current', message };
-}
+const CURRENT: ObjectState = { status: 'Current', message: '' };
 
 function inProgress(message: string): ObjectState {
   return { status: 'InProgress', message };

@@ -69,10 +69,6 @@ export class WantedCopies {
     return this.#byKey.get(text);
   }
 
-  list(): Iterable<WantedCopy> {
-    return this.#byKey.values();
-  }
-
   /** Returns the modules whose users differ. Those without users are gone. */
   apply({ before, after }: Change<PolicyRevision>): readonly WantedCopy[] {
     const name = (after ?? before)?.metadata.name ?? '';

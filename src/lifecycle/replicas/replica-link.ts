@@ -86,11 +86,6 @@ export class ReplicaLink {
     return this.#lost.signal;
   }
 
-  /** Why it is not connected, if known. */
-  get failure(): string {
-    return this.#failure;
-  }
-
   reports(policy: string): readonly RevisionReport[] {
     return this.#state === 'connected' ? this.#reports.of(policy) : [];
   }

@@ -36,11 +36,12 @@ export function statusError(
 }
 
 /** The delay of a `Retry-After` header, in seconds or as a date. Milliseconds. */
-export function retryAfterMs(headers: IncomingHttpHeaders, now = Date.now()): number | undefined {
+export function retryAfterMs(headers: IncomingHttpHeaders): number | undefined {
   const text = headers['retry-after'];
   if (text === undefined) {
     return undefined;
   }
+  const now = Date.now();
   const at = /^\d{1,9}$/.test(text) ? now + Number(text) * 1000 : Date.parse(text);
   return Number.isNaN(at) ? undefined : Math.max(0, at - now);
 }

@@ -1,7 +1,6 @@
 // Artifacts on disk, in an OCI layout (https://github.com/opencontainers/image-spec/blob/main/image-layout.md).
 import { type Digest, digestOf, isDigest } from '../reference/digest.ts';
 import { ModuleError } from '../reference/errors.ts';
-import type { ProgressListener } from '../http/http-transfer.ts';
 import { type ArtifactSource, type RawManifest, taggedReferrers } from './artifact-source.ts';
 import type { LayoutFiles } from './layout-files.ts';
 import { type Descriptor, MAX_MANIFEST_BYTES, OCI_INDEX, parseManifest } from './manifest.ts';
@@ -36,7 +35,7 @@ export class LayoutRepository implements ArtifactSource {
     return { bytes, digest, contentType: undefined };
   }
 
-  async blob({ digest, size }: Descriptor, onProgress?: ProgressListener): Promise<Uint8Array> {
+  async blob({ digest, size }: Descriptor): Promise<Uint8Array> {
     const bytes = await this.#read(digest, size);
     if (bytes.length !== size) {
       throw new ModuleError(
@@ -44,7 +43,6 @@ export class LayoutRepository implements ArtifactSource {
         `a blob of ${this.#shown} has another size than its manifest says: expected ${size} bytes, got ${bytes.length}`,
       );
     }
-    onProgress?.(size, size);
     return bytes;
   }
 

@@ -69,10 +69,6 @@ export class EvaluationCounts {
     return this.#namespaces !== undefined;
   }
 
-  get size(): number {
-    return this.#series.size;
-  }
-
   count(observation: Observation, evaluationMs: number): void {
     const known = this.#seriesOf.get(observation);
     const series = known?.isGone === false ? known : this.#find(observation);

@@ -732,9 +732,9 @@ export class FunctionRewriter {
   }
 
   /** Counts what V8's baseline compiler saves at labels: the value of each local and operand. */
-  #saveValues(labels: number, height = this.#height): void {
+  #saveValues(labels: number): void {
     if (!this.#unreachable) {
-      this.#savedValues += labels * (this.#localCount + height);
+      this.#savedValues += labels * (this.#localCount + this.#height);
     }
   }
 

@@ -52,9 +52,9 @@ export function selectorText(selector: unknown, empty = '<none>', invalid = '<er
 }
 
 /** The first three entries, and the number of others. */
-export function firstThree(list: readonly string[], none: string, total = list.length): string {
+export function firstThree(list: readonly string[], none: string): string {
   const text = list.slice(0, 3).join(',');
-  return total > 3 ? `${text} + ${total - 3} more...` : text || none;
+  return list.length > 3 ? `${text} + ${list.length - 3} more...` : text || none;
 }
 
 export function hasCondition(conditions: readonly PrintedCondition[] | undefined, type: string): boolean {

@@ -104,8 +104,8 @@ export class CheckedValue {
     this.add(notFound(this.path, this.value));
   }
 
-  duplicate(value: unknown = this.value): void {
-    this.add(duplicate(this.path, value));
+  duplicate(): void {
+    this.add(duplicate(this.path, this.value));
   }
 
   /** Reports an error if the value is empty. Returns whether it is present. */
@@ -188,9 +188,9 @@ export class CheckedValue {
   }
 
   /** Reports entries whose name an earlier entry has. */
-  uniqueNames(field = 'name'): void {
+  uniqueNames(): void {
     const seen = new Set<string>();
-    for (const name of this.items.map((item) => item.at(field))) {
+    for (const name of this.items.map((item) => item.at('name'))) {
       if (name.text !== '' && seen.has(name.text)) {
         name.duplicate();
       }

@@ -47,10 +47,6 @@ export class WireReader {
     }
   }
 
-  get isAtEnd(): boolean {
-    return this.#at >= this.#bytes.length;
-  }
-
   /** @throws WireError */
   varint(): bigint {
     let value = 0n;
