@@ -29,7 +29,7 @@ import {
   ObjectCache,
   type ReconcileResult,
 } from '../runtime/index.ts';
-import type { RevisionReport } from '../control/index.ts';
+import type { PrevalidationResult, RevisionReport } from '../control/index.ts';
 import { AnnotationWarnings } from './annotation-warnings.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './webhooks/webhook-kinds.ts';
 import { PolicyReconciler } from './policy-reconciler.ts';
@@ -45,12 +45,19 @@ import { RESOURCES_SERVED, TYPE_CHECKED } from './type-checks/type-check-conditi
 import type { TypeCheckReport } from './type-checks/type-check-report.ts';
 import { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 
+/** Erases the screen by C0 and C1 controls, turns text around, and is a link. */
+const HOSTILE = 'evil\u001B[2J\u009B2J\u202Etxt\u2066\u0007\u001B]8;;evil:a\u001B\\';
+const CONTROLS = /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/u;
 const KEY = { name: 'p' };
 const NAMESPACE = 'portcullis';
 const { signal } = new AbortController();
 
 /** Replicas that accept every pre-validation, and report every revision as loaded. */
-function obligingReplicas(embedded: EmbeddedCluster, states: readonly KnownReplica['state'][]): ReplicaDirectory {
+function obligingReplicas(
+  embedded: EmbeddedCluster,
+  states: readonly KnownReplica['state'][],
+  answer: () => PrevalidationResult,
+): ReplicaDirectory {
   const report = ({
     metadata,
     spec,
@@ -75,8 +82,7 @@ function obligingReplicas(embedded: EmbeddedCluster, states: readonly KnownRepli
           })),
     monitored: new MonitoredReports(),
     subscribe: () => () => undefined,
-    prevalidate: () =>
-      Promise.resolve({ ok: true, modules: [{ name: 'p', module: 'builtin:cel', digest: 'builtin:cel@1' }] }),
+    prevalidate: () => Promise.resolve(answer()),
   };
 }
 
@@ -87,6 +93,11 @@ class Scene implements AsyncDisposable {
   /** States of the replicas; empty while replicas are unknown. */
   readonly states: KnownReplica['state'][] = ['connected'];
   readonly settings = { ...DEFAULT_ROLLOUT_SETTINGS };
+  /** What replicas answer. */
+  answer: PrevalidationResult = {
+    ok: true,
+    modules: [{ name: 'p', module: 'builtin:cel', digest: 'builtin:cel@1' }],
+  };
   /** What is known of the kinds that the policy matches. */
   typeCheck: TypeCheckReport | undefined = { unserved: [], warnings: [], expressions: 0, kinds: [] };
   readonly reconciler: PolicyReconciler;
@@ -118,7 +129,7 @@ class Scene implements AsyncDisposable {
     const [policyServers, revisions] = [cacheOf(POLICY_SERVERS), cacheOf(POLICY_REVISIONS)];
     const [validating, mutating] = [cacheOf(VALIDATING_WEBHOOKS), cacheOf(MUTATING_WEBHOOKS)];
     this.#caches = [cached, policyServers, revisions, validating, mutating] as readonly ObjectCache[];
-    const replicas = obligingReplicas(embedded, this.states);
+    const replicas = obligingReplicas(embedded, this.states, () => this.answer);
     const events: EventSink = { event: (_object, type, reason) => this.events.push(`${type} ${reason}`) };
     const log = pino({ level: 'silent' });
     const webhooks = (this.webhooks = new PolicyWebhooks({
@@ -280,6 +291,40 @@ describe('PolicyReconciler', () => {
     assert.deepEqual([status?.phase, status?.observedGeneration], ['Pending', 1]);
     await scene.rollOut();
     assert.equal((await scene.policy()).status?.phase, 'Active');
+  });
+
+  for (const [what, answer] of Object.entries({
+    'a failure': { ok: false, reason: 'ModuleNotFound', message: HOSTILE, isTransient: true },
+    warnings: {
+      ok: true,
+      modules: [{ name: 'p', module: 'builtin:cel', digest: 'builtin:cel@1' }],
+      warnings: [HOSTILE],
+    },
+  } as const satisfies Readonly<Record<string, PrevalidationResult>>)) {
+    it(`writes nothing into statuses that controls a terminal, where a pre-validation has ${what}`, async () => {
+      await using scene = await Scene.open();
+      scene.answer = answer;
+      await scene.rollOut();
+      const revision = await scene.cluster.admin.get(POLICY_REVISIONS, { namespace: NAMESPACE, name: 'kw.cap.p-1' });
+      for (const { status } of [await scene.policy(), revision]) {
+        const texts = JSON.stringify(status, (_, value: unknown) =>
+          typeof value === 'string' && CONTROLS.test(value) ? assert.fail(value) : value,
+        );
+        assert.match(texts, /evil\u{fffd}\[2J/u);
+      }
+    });
+  }
+
+  it('writes no issue that controls a terminal, where an expression has it', async () => {
+    await using scene = await Scene.open();
+    const warnings = [{ field: 'spec.settings', message: HOSTILE }];
+    scene.typeCheck = { unserved: [], warnings, expressions: 1, kinds: ['v1 Pod'] };
+    await scene.rollOut();
+    const { issues } = (await scene.policy()).status ?? {};
+    assert.deepEqual(
+      issues?.map(({ message }) => message),
+      ['evil\u{fffd}[2J\u{fffd}2J\u{fffd}txt\u{fffd}\u{fffd}\u{fffd}]8;;evil:a\u{fffd}\\'],
+    );
   });
 
   it('repeats no write and no event while its caches are stale', async () => {

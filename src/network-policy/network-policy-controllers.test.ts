@@ -204,6 +204,17 @@ describe('the status of NetworkPolicies', () => {
     await until(async () => (await status()).status?.summary?.providers === 'cilium 1.15.4');
   });
 
+  it('repeats nothing of other writers that controls a terminal', async () => {
+    await applyStatus([
+      { controllerName: 'example.com/agent', version: 'v1\u001B[2J\u009B2J\u202Etxt', conditions: [ACCEPTED_BY_OTHER] },
+    ]);
+    await until(async () => (await status()).status?.summary?.providers.includes('example.com/agent') === true);
+    const { summary } = (await status()).status ?? {};
+    assert.equal(summary?.providers, 'cilium 1.15.4, example.com/agent 1\u{fffd}[2J\u{fffd}2J\u{fffd}txt');
+    await applyStatus([]);
+    await until(async () => (await status()).status?.summary?.providers === 'cilium 1.15.4');
+  });
+
   it('restores an entry that somebody edits, and reports it', async () => {
     const object = await status();
     const conditions = (object.status?.conditions ?? []).map((one) => ({ ...one, status: 'True' as const }));
