@@ -1,12 +1,15 @@
 // What others write reaches a terminal without its controls: each command is given such texts, as arguments and in what it reads.
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import type { ServerResponse } from 'node:http';
 import { COMMAND_GROUPS, loadCommand } from '../../src/cli/program/commands.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
+import { ROOT } from './command.ts';
 import { StartedPortcullis } from './started.ts';
+import { TestRegistry } from '../../src/modules/testing/test-registry.ts';
 
 /** Erases the screen, colours by C0 and C1 controls, turns text around, rings, and is a link. */
 const HOSTILE = 'evil\u001B[31m\u001B[2J\u009B2J\u202Etxt\u2066\u0007\u001B]8;;evil:a\u001B\\.yaml';
@@ -15,8 +18,7 @@ const OWN_COLOURS = new RegExp(String.raw`\u001B\[(?:1|22|[39]\d)m`, 'g');
 const CONTROLS = /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu;
 
 const NOTHING = 'prints nothing that others write';
-const REGISTRY = 'prints what registries answer, which is not planted here';
-const EMERGENCY = 'prints reasons of disarmed policies, which are not planted here';
+const REASON = 'prints the reason of who disarmed a policy, which API servers refuse where it is not printable';
 
 const CEL = (message: string, name = 'evil'): object => ({
   apiVersion: 'policies.kubewarden.io/v1',
@@ -107,6 +109,48 @@ const FILES = {
     ],
   }),
 };
+/** A module whose name and metadata are hostile, as others can have it in a repository. */
+const MODULE = join(folder, `${HOSTILE.replaceAll('/', '')}.wasm`);
+copyFileSync(join(ROOT, 'examples/required-labels/policy.wasm'), MODULE);
+const METADATA = file('metadata.json', {
+  rules: [],
+  mutating: false,
+  annotations: Object.fromEntries(
+    ['title', 'version', 'description', 'author', 'severity', 'category', 'custom'].map((name) => [
+      `io.kubewarden.policy.${name}`,
+      HOSTILE,
+    ]),
+  ),
+});
+const registry = await TestRegistry.start();
+after(() => registry[Symbol.asyncDispose]());
+const SOURCES = ['--sources-path', file('sources.json', { insecure_sources: [registry.host] })];
+const PUSHED = `registry://${registry.host}/evil:v1`;
+/** Repositories whose answers are hostile. */
+const ANSWERS: Readonly<Record<string, (response: ServerResponse) => void>> = {
+  refuses: (response) =>
+    response
+      .writeHead(403, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ errors: [{ code: HOSTILE, message: HOSTILE, detail: HOSTILE }] })),
+  challenges: (response) =>
+    response.writeHead(401, { 'www-authenticate': 'Bearer realm="evil\u009B2J",scope="evil\u009B2J"' }).end(HOSTILE),
+  redirects: (response) => response.writeHead(307, { location: 'http://evil\u009B2J/' }).end(HOSTILE),
+  manifests: (response) => {
+    const layers = [{ mediaType: HOSTILE, digest: HOSTILE, size: 1, annotations: { [HOSTILE]: HOSTILE } }];
+    response
+      .writeHead(200, { 'content-type': 'application/vnd.oci.image.manifest.v1+json' })
+      .end(JSON.stringify({ schemaVersion: 2, mediaType: HOSTILE, config: layers[0], layers }));
+  },
+  noise: (response) =>
+    response.writeHead(200, { 'content-type': 'evil\u009B2J', 'docker-content-digest': 'evil\u009B2J' }).end(HOSTILE),
+};
+registry.intercept = (request, response) => {
+  const answer = Object.entries(ANSWERS).find(([name]) => request.url?.includes(`/evil-${name}/`))?.[1];
+  answer?.(response);
+  return answer !== undefined;
+};
+const hostileAnswers = (args: (reference: string) => readonly string[]): readonly (readonly string[])[] =>
+  Object.keys(ANSWERS).map((name) => [...args(`registry://${registry.host}/evil-${name}/a:v1`), ...SOURCES]);
 const formats = (args: readonly string[], ...outputs: readonly string[]): readonly (readonly string[])[] =>
   outputs.map((output) => [...args, '-o', output]);
 
@@ -124,8 +168,12 @@ const CASES: Readonly<Record<string, readonly (readonly string[])[] | string>> =
   'scaffold verification-config': NOTHING,
   run: [['run', FILES.policy, '-r', FILES.request]],
   test: [...formats(['test', folder], 'table', 'json', 'yaml', 'junit', 'tap'), ['test', FILES.wrong]],
-  inspect: [['inspect', FILES.wrong]],
-  annotate: NOTHING,
+  annotate: [['annotate', MODULE, '-m', METADATA, '-o', MODULE]],
+  inspect: [
+    ['inspect', FILES.wrong],
+    ...formats(['inspect', MODULE], 'table', 'json', 'yaml'),
+    ...hostileAnswers((reference) => ['inspect', reference]),
+  ],
   bench: [['bench', FILES.policy, '-r', FILES.wrong]],
   export: [
     ['export', FILES.policy],
@@ -178,19 +226,25 @@ const CASES: Readonly<Record<string, readonly (readonly string[])[] | string>> =
   'netpol what-if': [
     ['netpol', 'what-if', '-f', FILES.network, '--provider', 'cilium@1.15.4', '--to', 'cilium@1.17.0'],
   ],
-  pull: REGISTRY,
-  push: REGISTRY,
-  verify: REGISTRY,
-  digest: REGISTRY,
-  save: REGISTRY,
-  load: [['load', '--input', FILES.wrong]],
+  push: [['push', MODULE, PUSHED, ...SOURCES], ...hostileAnswers((reference) => ['push', MODULE, reference])],
+  pull: [['pull', PUSHED, '-o', MODULE, ...SOURCES], ...hostileAnswers((reference) => ['pull', reference])],
+  verify: hostileAnswers((reference) => ['verify', reference, '--github-owner', 'evil']),
+  digest: [['digest', PUSHED, ...SOURCES], ...hostileAnswers((reference) => ['digest', reference])],
+  save: [
+    ['save', PUSHED, '-o', `${MODULE}.tar.gz`, ...SOURCES],
+    ...hostileAnswers((reference) => ['save', reference, '-o', `${MODULE}.tar.gz`]),
+  ],
+  load: [
+    ['load', '--input', FILES.wrong],
+    ['load', '--input', `${MODULE}.tar.gz`],
+  ],
   policies: NOTHING,
-  rm: NOTHING,
+  rm: [['rm', PUSHED]],
   install: NOTHING,
-  'break-glass disarm': EMERGENCY,
-  'break-glass rearm': EMERGENCY,
-  'break-glass status': EMERGENCY,
-  doctor: NOTHING,
+  doctor: 'finds nothing in the cluster of `start`, where nothing is installed',
+  'break-glass disarm': REASON,
+  'break-glass rearm': REASON,
+  'break-glass status': REASON,
   uninstall: NOTHING,
   controller: NOTHING,
   serve: NOTHING,
@@ -249,7 +303,9 @@ describe('what commands print of others', { skip: skipWithoutCluster(), concurre
 
   /** Fails with what controls a terminal. */
   async function printsInert(args: readonly string[]): Promise<string> {
-    const { stdout, stderr } = await started.portcullis(args, '', { NO_COLOR: '', FORCE_COLOR: '1' });
+    // Its own cache of modules, which the commands of modules fill.
+    const env = { NO_COLOR: '', FORCE_COLOR: '1', XDG_CACHE_HOME: join(folder, 'cache') };
+    const { stdout, stderr } = await started.portcullis(args, '', env);
     const text = stdout + stderr;
     assert.ok(!text.includes('evil\u001B'), `${args.join(' ')} prints colours of others`);
     assert.deepEqual(text.replaceAll(OWN_COLOURS, '').match(CONTROLS), null, JSON.stringify(text));
