@@ -1,9 +1,8 @@
 // Governance: the administrator's choices, on a controller and on `start`.
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { DEFAULT_GOVERNANCE_SETTINGS, type GovernanceMode, type GovernanceSettings } from '../../governance/index.ts';
-import { dnsLabelProblems } from '../../names/index.ts';
 import { usageError } from '../errors.ts';
-import { namespaceNames } from './namespace-names.ts';
+import { namespaceName, namespaceNames } from '../namespace-names.ts';
 
 export interface GovernanceFlags {
   readonly governance: boolean;
@@ -73,12 +72,4 @@ export function isEnabled(text: string): boolean {
     throw new InvalidArgumentError(`expected true or false, got ${JSON.stringify(text)}`);
   }
   return text === 'true';
-}
-
-function namespaceName(text: string): string {
-  const [problem] = dnsLabelProblems(text);
-  if (problem !== undefined) {
-    throw new InvalidArgumentError(`expected the name of a namespace: ${problem}`);
-  }
-  return text;
 }

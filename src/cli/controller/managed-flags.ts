@@ -6,7 +6,7 @@ import { DEFAULT_EXEMPT_NAMESPACES } from '../../resources/index.ts';
 import type { ManagedSettings } from '../../controller/index.ts';
 import { durationMs } from '../cluster/duration.ts';
 import { usageError } from '../errors.ts';
-import { namespaceNames } from './namespace-names.ts';
+import { namespaceNames } from '../namespace-names.ts';
 
 /** The longest valid lifetime: 30 years, longer than any certificate should live. Milliseconds. */
 const MAX_LIFETIME_MS = 30 * 365 * 24 * 3_600_000;

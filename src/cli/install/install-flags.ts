@@ -1,8 +1,8 @@
 // Flags of install, uninstall and doctor.
 import { readFileSync } from 'node:fs';
-import { type Command, InvalidArgumentError } from 'commander';
-import { dnsLabelProblems } from '../../names/index.ts';
+import type { Command } from 'commander';
 import { addConnectionFlags } from '../cluster/cluster-flags.ts';
+import { namespaceName } from '../namespace-names.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 import { parseJson } from '../../values/index.ts';
 
@@ -21,14 +21,6 @@ export function addInstallationFlags(command: Command): Command {
     namespaceName,
     PRODUCT_NAMESPACE,
   );
-}
-
-function namespaceName(text: string): string {
-  const [problem] = dnsLabelProblems(text);
-  if (problem !== undefined) {
-    throw new InvalidArgumentError(`expected the name of a namespace: ${problem}`);
-  }
-  return text;
 }
 
 /** The version of this program, and of images that it installs. */

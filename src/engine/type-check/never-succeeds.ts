@@ -1,6 +1,7 @@
 // Finds expressions that are true for no object of a kind, because they read a field that the kind does not have, or call a function
 // with a value of another type. A warning is no proof: a test with has(), or an operand that is not evaluated, may make it harmless.
 import { type Expression, findCertain } from '../../cel/index.ts';
+import { isVariables } from '../cel-policy/lints/field-chain.ts';
 
 /** Lists that validation of API servers does not allow to be empty: every pod, and every pod template, has a container. */
 const NEVER_EMPTY: ReadonlySet<string> = new Set(['containers']);
@@ -96,8 +97,4 @@ function isOptionalChain(node: Expression): boolean {
     current = current.operand;
   }
   return current.kind === 'call' && (current.function === '_?._' || current.function === '_[?_]');
-}
-
-function isVariables(node: Expression): boolean {
-  return node.kind === 'identifier' && node.name === 'variables';
 }

@@ -49,7 +49,8 @@ export function fieldChain(node: Expression, variables: Variables, depth = 0): F
   }
 }
 
-function isVariables(node: Expression): boolean {
+/** Whether the expression is the variables of a policy. */
+export function isVariables(node: Expression): boolean {
   return node.kind === 'identifier' && node.name === 'variables';
 }
 

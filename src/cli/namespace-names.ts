@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { dnsLabelProblems } from '../../names/index.ts';
+import { dnsLabelProblems } from '../names/index.ts';
 
 /** Parses names that are separated by commas; empty for an empty text. */
 export function namespaceNames(text: string): readonly string[] {
@@ -13,4 +13,13 @@ export function namespaceNames(text: string): readonly string[] {
     }
   }
   return [...new Set(names)];
+}
+
+/** Parses the name of a namespace. */
+export function namespaceName(text: string): string {
+  const [problem] = dnsLabelProblems(text);
+  if (problem !== undefined) {
+    throw new InvalidArgumentError(`expected the name of a namespace: ${problem}`);
+  }
+  return text;
 }
