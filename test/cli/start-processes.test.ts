@@ -201,8 +201,9 @@ describe('the processes of portcullis start', () => {
     });
   }
 
-  it('end with their supervisor, even when it is killed', async () => {
+  it('end with their supervisor, even when it is killed while one of them hangs', async () => {
     const running = await allRunning();
+    process.kill(started.processes().controller ?? assert.fail(), HANG);
     await started.end('SIGKILL');
     await eventually(async () => assert.deepEqual(running.filter(isRunning), []), { timeoutMs: ANSWER });
   });
