@@ -50,6 +50,11 @@ describe('a builtin charges for', () => {
     assert.equal(chargeOf('strings.any_suffix_match', nearly('b'), nearly('c')), FUEL);
   });
 
+  test('each pair of a query, and for none where it has none', () => {
+    assert.ok(chargeOf('urlquery.decode_object', '&a'.repeat(100_000)) >= 100_000 * 1000);
+    assert.equal(chargeOf('urlquery.decode_object', '&'.repeat(100_000)), 0);
+  });
+
   test('each character of a layout', () => {
     assert.ok(chargeOf('time.parse_ns', 'Jan'.repeat(30_000), 'Jan'.repeat(30_000)) >= 90_000 * 1000);
   });

@@ -1,6 +1,7 @@
 import { compareStrings, queryEscape } from '../../../go/index.ts';
 import { objectOperand, stringOperand, undefinedBecause, wrongType } from './builtin.ts';
 import type { OpaBuiltin } from './builtin.ts';
+import { FUEL_PER_VALUE } from './objects.ts';
 import { parseJsonText } from './value-text.ts';
 import { isArray, RegoObject, RegoSet } from './value.ts';
 import type { RegoValue } from './value.ts';
@@ -68,22 +69,24 @@ function queryValues(value: RegoValue): readonly string[] {
   return items.map((item) => (typeof item === 'string' ? item : wrongType(item, 0, 'string')));
 }
 
-const queryDecodeObject: OpaBuiltin = (operands) => {
+const queryDecodeObject: OpaBuiltin = (operands, context) => {
   const values = new Map<string, string[]>();
-  for (const part of stringOperand(operands, 0).split('&')) {
+  const parts = stringOperand(operands, 0)
+    .split('&')
+    .filter((part) => part !== '');
+  context.charge(parts.length * FUEL_PER_VALUE);
+  for (const part of parts) {
     if (part.includes(';')) {
       undefinedBecause('urlquery: semicolons do not separate parameters');
     }
     const equals = part.indexOf('=');
     const key = queryUnescape(equals === -1 ? part : part.slice(0, equals));
     const value = queryUnescape(equals === -1 ? '' : part.slice(equals + 1));
-    if (part !== '') {
-      const known = values.get(key);
-      if (known === undefined) {
-        values.set(key, [value]);
-      } else {
-        known.push(value);
-      }
+    const known = values.get(key);
+    if (known === undefined) {
+      values.set(key, [value]);
+    } else {
+      known.push(value);
     }
   }
   return new RegoObject(values);
