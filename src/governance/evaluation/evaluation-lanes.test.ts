@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import type { Worker } from 'node:worker_threads';
 import { createLog } from '../../log/index.ts';
 import { type ConfigurationPolicy, kubernetesKind, type KubernetesObject } from '../../resources/index.ts';
 import { ObjectStore } from '../../runtime/index.ts';
@@ -151,19 +152,24 @@ describe('the threads of governance policies', () => {
   });
 
   it('are ready before the first evaluation, from the first policy to the last', async () => {
-    const threads = (): number =>
-      (process.report.getReport() as { readonly workers: readonly unknown[] }).workers.length;
+    const threads = new Set<Worker>();
+    const started = (thread: Worker): void => {
+      threads.add(thread);
+      thread.once('exit', () => threads.delete(thread));
+    };
+    process.on('worker', started);
     const policies = new ObjectStore<KubernetesObject>({});
-    // Those of other tests end.
-    await until(() => threads() === 0);
     const end = evaluations.readyFor([policies]);
-    assert.equal(threads(), 0, 'there is no policy');
+    await turn();
+    assert.equal(threads.size, 0, 'there is no policy');
     policies.replace([configMap('a', 'x'), configMap('b', 'x')]);
-    await until(() => threads() === 1);
+    await until(() => threads.size === 1);
     policies.replace([configMap('b', 'x')]);
-    assert.equal(threads(), 1);
+    await turn();
+    assert.equal(threads.size, 1);
     policies.replace([]);
-    await until(() => threads() === 0);
+    await until(() => threads.size === 0);
+    process.off('worker', started);
     end();
   });
 
