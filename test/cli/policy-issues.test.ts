@@ -60,8 +60,7 @@ describe('a policy that serves, but', { skip: skipWithoutCluster() }, () => {
     return [cells.find((cell) => cell === 'Active'), cells.find((cell) => cell === 'True'), cells.at(-2)];
   };
   const issuesOnMetricsPage = async (): Promise<readonly string[]> => {
-    const address = /http:\/\/[\w.:]+(?=\/policies)/.exec(started.output)?.[0] ?? assert.fail(started.output);
-    const page = await (await fetch(`${address}/metrics`)).text();
+    const page = await started.controllerMetrics();
     return page.split('\n').filter((line) => line.startsWith('portcullis_policy_issues{'));
   };
 

@@ -75,6 +75,15 @@ export class StartedPortcullis implements AsyncDisposable {
     return Object.fromEntries(found);
   }
 
+  /** The page of metrics of its controller. */
+  async controllerMetrics(): Promise<string> {
+    const [, address] = /^Controller +(http:\S+\/metrics)/m.exec(this.#output) ?? [];
+    if (address === undefined) {
+      throw new Error(`it names no metrics of its controller:\n${this.#output}`);
+    }
+    return await (await fetch(address)).text();
+  }
+
   get home(): string {
     return join(this.folder, 'home');
   }

@@ -139,7 +139,7 @@ describe('the tour', { skip: skipWithoutCluster(), timeout: 400_000 }, () => {
       const message = await field('cap/typo', '.status.message');
       assert.match(message, /not enforced yet/i);
       assert.equal(await field('cap/typo', '.status.conditions[?(@.type=="Enforced")].status'), 'False');
-      const metrics = await (await fetch(`${operations()}/metrics`)).text();
+      const metrics = await started.controllerMetrics();
       assert.match(metrics, /portcullis_policies\{[^}]*enforced="false"[^}]*\} 1/);
       await remove('cap/typo');
     });

@@ -71,7 +71,10 @@ export const BAD_POLICY: WalkChapter = {
           /^guard +protect +Active +True +1 +1 +2 +Serving /m,
           why,
           /; revision 1 serves(?:$| )/m,
-          new RegExp(`^error: \\S+/labels: Degraded: ${reason}: .*\\n.*rollout undo cap/labels$`, 'm'),
+          new RegExp(
+            `^error: \\S+/labels: Degraded: ${reason}: .*\\n(?:.*\\n)*.*rollout undo clusteradmissionpolicy/labels$`,
+            'm',
+          ),
         ],
         probes: JUDGED,
       },
