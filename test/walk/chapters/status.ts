@@ -87,7 +87,7 @@ export const STATUS: WalkChapter = {
       prints: [
         /^guard +protect +Error +False +4 +0 +0 +Disarmed /m,
         /guard: incident 7$/m,
-        /^Arm it again: portcullis break-glass rearm cap\/guard$/m,
+        /^Arm it again: portcullis break-glass rearm clusteradmissionpolicy\/guard$/m,
         /^error Disarmed: clusteradmissionpolicy\/guard$/m,
       ],
       probes: guard(/^201$/),
