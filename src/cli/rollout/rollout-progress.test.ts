@@ -118,6 +118,11 @@ describe('rolloutProgress', () => {
         'To try it again as it is: portcullis rollout refresh clusteradmissionpolicy/p\n' +
         'To declare again what serves: portcullis rollout undo clusteradmissionpolicy/p',
     );
+    assert.equal(
+      hintOf(progress({ desiredRevision: 5, phase: 'Error' })),
+      'To try it again as it is: portcullis rollout refresh clusteradmissionpolicy/p',
+      'without a reason there is no sentence about one',
+    );
     const nextRetry = '2026-01-01T00:00:00Z';
     const broken = progress({ ...failed, phase: 'Error', nextRetry });
     assert.equal(hintOf(broken), `Correct spec.settings and apply the policy again.\nThe next try is at ${nextRetry}.`);

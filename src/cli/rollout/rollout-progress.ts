@@ -47,7 +47,7 @@ export function rolloutProgress(policy: AdmissionPolicyObject): RolloutProgress 
   const why = oneLine([reason, message].filter((text) => text !== '').join(': '));
   const replicas = `${status.readyReplicas ?? 0} of ${status.totalReplicas ?? 0} replicas`;
   if (phase === 'Degraded' || phase === 'Error') {
-    return { kind: 'failed', text: `${phase}: ${why}`, hint: hintFor(policy, [reason]) };
+    return { kind: 'failed', text: `${phase}: ${why}`, hint: hintFor(policy, reason === '' ? [] : [reason]) };
   }
   if (phase === 'Pending' || phase === 'Updating') {
     return waiting(`${phase}: ${why}`);
