@@ -17,16 +17,16 @@ export function admissionPolicySteps(
   { program }: Asked,
 ): readonly string[] {
   const command: CommandLine = (name) => `${program} ${name} ${commandNameOf(policy)}`;
-  const answers = reasons.flatMap((reason) => stepFor(reason, command));
+  const answers = reasons.flatMap((reason) => stepFor(reason, command) ?? []);
   // Nothing else helps before the policy is armed again.
   const others = reasons.includes(DISARMED) ? [] : waysOut(policy, command);
   return [...new Set([...answers, ...others])];
 }
 
-function stepFor(reason: string, command: CommandLine): readonly string[] {
+function stepFor(reason: string, command: CommandLine): string | undefined {
   return reasonAnswer(reason) === undefined
-    ? [`${reason} is a reason of a newer version: its message says what is wrong.`]
-    : [toDoAbout(reason, command) ?? []].flat();
+    ? `${reason} is a reason of a newer version: its message says what is wrong.`
+    : toDoAbout(reason, command);
 }
 
 /** What ends the failure of a revision, whatever its reason is. */

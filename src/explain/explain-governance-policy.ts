@@ -26,6 +26,7 @@ export interface GovernanceFacts {
   readonly pending: PendingExplanation;
   /** Texts of rights that the governance account lacks. */
   readonly lacking: readonly string[];
+  /** Of the templates that are explained. */
   readonly readiness: readonly TemplateReadiness[];
 }
 
@@ -42,8 +43,7 @@ export function explainGovernancePolicy(
   const details = (copy?.status?.details ?? []).filter((one) => template === undefined || nameOf(one) === template);
   const compliant = template === undefined ? root?.status?.compliant : details[0]?.compliant;
   const isIgnored = compliant === 'Compliant' && pending.rootCauses.length > 0;
-  const asked = readiness.filter((one) => template === undefined || one.template === template);
-  const unsettled = asked.flatMap(unsettledOf);
+  const unsettled = readiness.flatMap(unsettledOf);
   const failing = details.filter((one) => one.compliant === 'NonCompliant' && one.pending === undefined);
   const summary = root?.status?.message ?? '';
   const isHidden = pending.rootCauses.some(({ reason }) => reason === 'Forbidden');
@@ -74,7 +74,7 @@ export function explainGovernancePolicy(
   ];
   const unread = [
     ...pending.rootCauses.filter(({ reason }) => reason === 'Forbidden').map((cause) => requirementText(graph, cause)),
-    ...asked.filter(({ ready }) => ready === 'unreadable').map((one) => `template ${one.template}`),
+    ...readiness.filter(({ ready }) => ready === 'unreadable').map((one) => `template ${one.template}`),
   ].map((object) => `You may not read ${object}, so its state is not known.`);
   return {
     policy,

@@ -7,6 +7,7 @@ import {
   CONFIGURATION_POLICIES,
   findCondition,
   type KubernetesObject,
+  type ObjectKey,
   READY,
   type ResourceType,
 } from '../resources/index.ts';
@@ -23,22 +24,31 @@ interface Evaluated extends KubernetesObject {
   readonly status?: { readonly conditions?: readonly Condition[] };
 }
 
-const KINDS: readonly Omit<ResourceType<Evaluated>, '_object'>[] = [CONFIGURATION_POLICIES, CERTIFICATE_POLICIES];
+type EvaluatedKind = Omit<ResourceType<Evaluated>, '_object'>;
 
-/** Reads the templates of a policy that are policies themselves. @throws ApiError, ClusterError */
+const KINDS: readonly EvaluatedKind[] = [CONFIGURATION_POLICIES, CERTIFICATE_POLICIES];
+
+/** Reads those templates that are policies themselves, one after the other: a Policy may have many. @throws ApiError, ClusterError */
 export async function templateReadiness(
   cluster: Pick<Cluster, 'get'>,
-  { templates }: Pick<GraphPolicy, 'templates'>,
+  templates: GraphPolicy['templates'],
   namespace: string,
 ): Promise<readonly TemplateReadiness[]> {
-  const readiness = templates.map(async ({ kind, name }): Promise<readonly TemplateReadiness[]> => {
+  const found: TemplateReadiness[] = [];
+  for (const { kind, name } of templates) {
     const type = KINDS.find((one) => one.kind === kind);
-    if (type === undefined) {
-      return [];
+    if (type !== undefined) {
+      found.push({ template: name, ready: await readinessOf(cluster, type, { namespace, name }) });
     }
-    const read = await readObject<Evaluated>(cluster, type, { namespace, name });
-    const ready = typeof read === 'object' ? (findCondition(read.status?.conditions, READY) ?? 'absent') : read;
-    return [{ template: name, ready }];
-  });
-  return (await Promise.all(readiness)).flat();
+  }
+  return found;
+}
+
+async function readinessOf(
+  cluster: Pick<Cluster, 'get'>,
+  type: EvaluatedKind,
+  key: ObjectKey,
+): Promise<Read<Condition>> {
+  const read = await readObject<Evaluated>(cluster, type, key);
+  return typeof read === 'object' ? (findCondition(read.status?.conditions, READY) ?? 'absent') : read;
 }

@@ -42,8 +42,9 @@ export async function governanceExplanation(
   const pending = await reader.resolve((lookup) => explainPending(policies.graph, key, lookup, template));
   const copy = policies.copies.get(`${key.namespace}.${key.name}`);
   const lacking = copy === undefined ? [] : await lackingRights(cluster, copy);
-  const templates = { templates: policies.graph.policy(key)?.templates ?? [] };
-  const readiness = await templateReadiness(cluster, templates, question.clusterName);
+  const templates = policies.graph.policy(key)?.templates ?? [];
+  const explained = templates.filter((one) => template === undefined || one.name === template);
+  const readiness = await templateReadiness(cluster, explained, question.clusterName);
   return explainGovernancePolicy(subject, policies, { pending, lacking: rightTexts(lacking), readiness }, asked);
 }
 
