@@ -5,7 +5,6 @@ import {
   GovernanceControllers,
   type GovernanceSettings,
   OtherControllers,
-  registerGovernanceMetrics,
 } from '../governance/index.ts';
 import {
   type LoadCatalogue,
@@ -235,7 +234,7 @@ function governanceParts(
   { cluster, events, registry, metrics, log }: ControlledCluster,
 ): GovernanceParts {
   const caches = new SharedCaches({ cluster, log, metrics });
-  const others = new OtherControllers({ caches, events, log });
+  const others = new OtherControllers({ caches, events, log, registry });
   const controllers = new GovernanceControllers({
     cluster,
     governed,
@@ -245,9 +244,8 @@ function governanceParts(
     events,
     log,
     metrics,
+    registry,
   });
-  const { targets } = controllers;
-  registerGovernanceMetrics({ registry, caches, targets, namespace: settings.clusterName, others });
   return { caches, controllers };
 }
 

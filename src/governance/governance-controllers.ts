@@ -8,7 +8,6 @@ import { HubControllers } from './hub/hub-controllers.ts';
 import { MemberControllers } from './member/member-controllers.ts';
 import type { OtherControllers } from './other-controllers.ts';
 import { OwnCluster } from './targets/own-cluster.ts';
-import type { Targets } from './targets/targets.ts';
 
 export interface GovernanceOptions extends GovernancePartsOptions {
   readonly settings: GovernanceSettings;
@@ -25,8 +24,6 @@ export class GovernanceControllers implements Runnable {
   readonly ready: Promise<void>;
   /** The rules for writes of governance kinds; they use caches only. */
   readonly reviews: GovernanceReviews;
-  /** The clusters that Policies go to. */
-  readonly targets: Targets;
   readonly #others: GovernanceOptions['others'];
   readonly #parts: GovernanceParts;
   readonly #hub: HubControllers;
@@ -39,10 +36,9 @@ export class GovernanceControllers implements Runnable {
     this.#others = others;
     const parts = new GovernanceParts(options);
     this.#parts = parts;
-    this.targets = new OwnCluster(namespace, mode === 'hub');
     this.#hub = new HubControllers({
       parts,
-      targets: this.targets,
+      targets: new OwnCluster(namespace, mode === 'hub'),
       governed: settings,
       clusterNamespace: namespace,
       isSilent: () => (others?.running() ?? []).length > 0,

@@ -15,7 +15,6 @@ export type {
   UnmetDependency,
 } from './dependencies/index.ts';
 export { GovernanceControllers } from './governance-controllers.ts';
-export { registerGovernanceMetrics } from './governance-metrics.ts';
 export {
   GOVERNANCE_ACCOUNT,
   GOVERNANCE_ACCOUNT_RULES,

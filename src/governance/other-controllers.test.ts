@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
+import { Registry } from 'prom-client';
 import { EmbeddedCluster } from '../apiserver/index.ts';
 import { type Cluster, unlessGone } from '../cluster/index.ts';
 import { SharedCaches } from '../runtime/index.ts';
@@ -35,6 +36,7 @@ class Scene implements AsyncDisposable {
   readonly runs: string[] = [];
   blocked = 0;
   readonly others: OtherControllers;
+  readonly registry = new Registry();
   readonly #cluster: EmbeddedCluster;
   readonly #caches: SharedCaches;
   readonly #stop = new AbortController();
@@ -53,6 +55,7 @@ class Scene implements AsyncDisposable {
       caches: this.#caches,
       events: { event: (object, type, reason) => this.events.push(`${type} ${reason} ${object.metadata.name ?? ''}`) },
       log,
+      registry: this.registry,
     });
   }
 
@@ -140,11 +143,12 @@ describe('beside controllers of Open Cluster Management, governance', () => {
     );
   });
 
-  it('is known to stop in replicas that do not lead, which check what is applied', async () => {
+  it('is known to stop in replicas that do not lead, which check what is applied, and in their metrics', async () => {
     await using scene = await Scene.open();
     await scene.admin.create(DEPLOYMENTS, deployment(PROPAGATOR, 1));
     scene.watch();
     await until(() => scene.others.running().length === 1);
+    assert.match(await scene.registry.metrics(), /^portcullis_governance_other_controllers 1$/m);
     assert.deepEqual(scene.events, []);
     await scene.scale(PROPAGATOR, 0);
     await until(() => scene.others.running().length === 0);

@@ -1,5 +1,6 @@
 // Controllers of Open Cluster Management in the same cluster. They reconcile the same kinds, so governance stops while one runs.
 import type { Logger } from 'pino';
+import { Gauge, type Registry } from 'prom-client';
 import { knownKind, type KubernetesObject, valueAt } from '../resources/index.ts';
 import { aborted, type EventSink, type ObjectCache, type SharedCaches } from '../runtime/index.ts';
 
@@ -20,6 +21,8 @@ export interface OtherControllersOptions {
   readonly caches: Pick<SharedCaches, 'cache'>;
   readonly events: EventSink;
   readonly log: Logger;
+  /** Gets the metric of how many run. */
+  readonly registry: Registry;
 }
 
 /** Whether a Deployment has pods, or should have. */
@@ -41,6 +44,16 @@ export class OtherControllers {
     this.#caches = OTHER_CONTROLLERS.map((name) =>
       options.caches.cache(DEPLOYMENTS, { fieldSelector: `metadata.name=${name}` }),
     );
+    const count = (): number => this.running().length;
+    const running = new Gauge({
+      name: 'portcullis_governance_other_controllers',
+      help: 'Deployments of Open Cluster Management that run. While there is one, governance does nothing',
+      registers: [],
+      collect() {
+        this.set(count());
+      },
+    });
+    options.registry.registerMetric(running);
   }
 
   /** The Deployments that run; empty before they are known. */

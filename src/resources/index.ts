@@ -197,6 +197,7 @@ export type {
   Policy,
   PolicyDependency,
   PolicyHistoryEntry,
+  PolicyStatus,
   PolicyTemplate,
   TemplateDetails,
   TemplateState,

@@ -5,6 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
+import { Registry } from 'prom-client';
 import {
   ApiError,
   type Connection,
@@ -460,7 +461,7 @@ describe('governance on a kube-apiserver', { skip: skipWithoutCluster() }, () =>
       governed,
       caches,
       settings: { ...DEFAULT_GOVERNANCE_SETTINGS, namespaces: [GOVERNED] },
-      others: new OtherControllers({ caches, events, log }),
+      others: new OtherControllers({ caches, events, log, registry: new Registry() }),
       events,
       log,
     });

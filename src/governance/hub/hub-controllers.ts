@@ -17,6 +17,7 @@ import {
   watch,
 } from '../../runtime/index.ts';
 import { GovernanceReviews } from './admission/governance-reviews.ts';
+import { countCopies } from './copy-counts.ts';
 import { ControllerSet } from '../parts/controller-set.ts';
 import { DependencyGraphs, policySetKeys } from '../dependencies/dependency-graphs.ts';
 import { type GovernanceParts, specChanged } from '../parts/governance-parts.ts';
@@ -77,6 +78,8 @@ export class HubControllers implements Runnable {
     });
     targets.subscribe(() => this.graphs.reset());
     this.reviews = new GovernanceReviews({ targets, governed, policies, graphs: this.graphs, isSilent });
+    parts.counts.add(() => [...policies.list().filter((policy) => !this.#isCopy(policy)), ...this.#policySets.list()]);
+    countCopies(parts.registry, () => policies.list().filter((policy) => this.#isCopy(policy)));
     const records = new CopyRecords((root) => this.#roots.enqueue(root));
     const plans = new CopyPlans({ governed, targets, policySets: this.#policySets });
     this.#copies = this.#copyController(plans, records);

@@ -64,6 +64,7 @@ export class MemberControllers implements Runnable {
     this.#own = [CONFIGURATION_POLICIES, CERTIFICATE_POLICIES].map((kind) =>
       parts.caches.cache<KubernetesObject>(kind, { namespace }),
     );
+    parts.counts.add(() => this.#own.flatMap((cache) => cache.list()));
     this.#sync = this.#syncController();
     this.#configuration = this.#configurationController();
     this.#certificates = this.#certificateController();

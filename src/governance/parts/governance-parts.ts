@@ -1,5 +1,6 @@
 // What the controllers of the hub and those of a member cluster need alike. A process that runs both has them once.
 import type { Logger } from 'pino';
+import { Registry } from 'prom-client';
 import type { Cluster } from '../../cluster/index.ts';
 import { knownKind, type KubernetesObject, type ObjectKey } from '../../resources/index.ts';
 import {
@@ -23,6 +24,7 @@ import {
   withoutSchemas,
 } from '../objects/kind-mappings.ts';
 import { WatchedKinds } from '../objects/watched-kinds.ts';
+import { PolicyCounts } from './policy-counts.ts';
 
 /** Concurrent reconciliations of one kind. They mostly wait for API servers. */
 const CONCURRENCY = 8;
@@ -36,6 +38,8 @@ export interface GovernancePartsOptions {
   readonly events: EventSink;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
+  /** Gets the metrics of policies. Default: nobody reads them. */
+  readonly registry?: Registry;
 }
 
 /** Watches the objects that policies read, and evaluates policies, while it runs. */
@@ -51,9 +55,11 @@ export class GovernanceParts implements Runnable {
   readonly mappings: KindMappings;
   readonly watched: WatchedKinds;
   readonly evaluations: EvaluationLanes;
+  readonly registry: Registry;
+  readonly counts: PolicyCounts;
   readonly #metrics: RuntimeMetrics | undefined;
 
-  constructor({ cluster, governed, caches, events, log, metrics }: GovernancePartsOptions) {
+  constructor({ cluster, governed, caches, events, log, metrics, registry = new Registry() }: GovernancePartsOptions) {
     this.cluster = withWriteBackoff(cluster, { log });
     this.governed = withWriteBackoff(governed, { log });
     this.caches = caches;
@@ -65,6 +71,8 @@ export class GovernanceParts implements Runnable {
     this.mappings = new KindMappings(cluster.discovery, this.definitions);
     this.evaluations = new EvaluationLanes(log);
     this.watched = new WatchedKinds({ cluster: this.governed, log });
+    this.registry = registry;
+    this.counts = new PolicyCounts(registry);
   }
 
   /** @param eventsOn the object that events about failures of a key are about */

@@ -1,7 +1,3 @@
-import type { Policy } from '../../resources/index.ts';
-
-export type PolicyStatus = NonNullable<Policy['status']>;
-
 /** Reasons of the condition `Ready` of Policies and of the kinds of their templates. */
 export const POLICY_REASONS = {
   /** `spec.disabled` is true. */

@@ -268,4 +268,5 @@ function labelPath(label: string): string {
 }
 
 export type Policy = ObjectOfKind<typeof policy>;
+export type PolicyStatus = NonNullable<Policy['status']>;
 export const POLICIES = ownKind(policy);

@@ -6,11 +6,11 @@ import {
   keyText,
   type ObjectKey,
   type Policy,
+  type PolicyStatus,
   type Readiness,
 } from '../../../resources/index.ts';
 import { type Clock, type ObjectCache, type ReconcileResult, SYSTEM_CLOCK } from '../../../runtime/index.ts';
 import { OwnObjects } from '../../policy/own-objects.ts';
-import type { PolicyStatus } from '../../policy/policy-reasons.ts';
 import { copyName } from '../../targets/policy-copy.ts';
 import type { Target, Targets } from '../../targets/targets.ts';
 import type { CopyPlan, CopyPlans } from './copy-plans.ts';

@@ -7,6 +7,7 @@ import {
   findCondition,
   type PendingTemplate,
   type Policy,
+  type PolicyStatus,
   READY,
   type Readiness,
   RECONCILING,
@@ -15,7 +16,7 @@ import {
   STALLED,
 } from '../../../resources/index.ts';
 import { listed } from '../../../values/index.ts';
-import { POLICY_REASONS, type PolicyStatus } from '../../policy/policy-reasons.ts';
+import { POLICY_REASONS } from '../../policy/policy-reasons.ts';
 import type { Target } from '../../targets/targets.ts';
 import { worstCompliance } from '../../policy/worst-compliance.ts';
 

@@ -7,6 +7,7 @@ import {
   type PendingDependency,
   type PendingTemplate,
   type Policy,
+  type PolicyStatus,
   type Readiness,
   setCondition,
   setReadiness,
@@ -15,7 +16,7 @@ import {
 } from '../../../resources/index.ts';
 import { inertText, shortened } from '../../../values/index.ts';
 import { withMessage } from '../../history/status-history.ts';
-import { POLICY_REASONS, type PolicyStatus } from '../../policy/policy-reasons.ts';
+import { POLICY_REASONS } from '../../policy/policy-reasons.ts';
 import { worstCompliance } from '../../policy/worst-compliance.ts';
 
 /** Length of the message of a Policy, a cell of a table. Characters. */

@@ -11,6 +11,7 @@ import {
   type Policy,
   READY,
   type Readiness,
+  type TemplateDetails,
   textOf,
   valueAt,
 } from '../../../resources/index.ts';
@@ -276,7 +277,7 @@ export class TemplateSyncReconciler {
   }
 
   /** An event for each template whose compliance changed. */
-  #emit(copy: Policy, details: NonNullable<NonNullable<Policy['status']>['details']>): void {
+  #emit(copy: Policy, details: readonly TemplateDetails[]): void {
     for (const { templateMeta, compliant, history } of details) {
       const before = copy.status?.details?.find((one) => one.templateMeta?.name === templateMeta?.name);
       if (compliant !== undefined && compliant !== before?.compliant) {
