@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { EmbeddedCluster } from '../src/apiserver/index.ts';
 import type { Cluster } from '../src/cluster/index.ts';
-import { DEFAULT_GOVERNANCE_SETTINGS, GovernanceControllers } from '../src/governance/index.ts';
+import { GovernanceControllers } from '../src/governance/index.ts';
+import { DEFAULT_GOVERNANCE_SETTINGS } from '../src/governance/settings/index.ts';
 import {
   ALL_KINDS,
   CONFIGURATION_POLICIES,

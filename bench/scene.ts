@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ALL_KINDS, customResourceDefinition } from '../src/resources/index.ts';
-import { ensureLocalCertificates, type LocalCertificates } from '../src/control/index.ts';
+import { ensureLocalCertificates, type LocalCertificates } from '../src/control/certificates/index.ts';
 import { VARIABLES } from '../tools/image/image-config.ts';
 import { type Cluster, startCluster } from '../test/cluster/cluster.ts';
 import { freePorts } from '../test/cluster/free-ports.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ensureLocalCertificates, type LocalCertificates } from '../src/control/index.ts';
+import { ensureLocalCertificates, type LocalCertificates } from '../src/control/certificates/index.ts';
 import { NODE_FLAGS } from '../bin/find-node.mjs';
 import { VARIABLES } from '../tools/image/image-config.ts';
 import { LineProcess } from './processes.ts';

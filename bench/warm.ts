@@ -2,7 +2,8 @@
 // files: pairs of whole processes. Usage: npm run bench -- warm [ROUNDS]
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DEFAULT_SOURCES, ModuleStore } from '../src/modules/index.ts';
+import { ModuleStore } from '../src/modules/index.ts';
+import { DEFAULT_SOURCES } from '../src/modules/sources/index.ts';
 import { TestAuthority } from '../src/modules/testing/test-authority.ts';
 import { TestRegistry } from '../src/modules/testing/test-registry.ts';
 import type { ServedPolicyStatus } from '../src/server/index.ts';

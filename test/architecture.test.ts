@@ -262,6 +262,15 @@ describe('the main thread of a policy server', () => {
   });
 });
 
+/** Folders with parts that have an entry of their own. */
+const IN_PARTS = ['control', 'governance', 'installation', 'lifecycle', 'modules', 'network-policy'];
+
+/** The folders of modules, without repetition; of those with parts, the parts. */
+function foldersOf(modules: readonly string[]): readonly string[] {
+  const part = (file: string): string => (IN_PARTS.includes(folderOf(file)) ? dirname(file) : folderOf(file));
+  return [...new Set(modules.map((file) => part(file).replaceAll(sep, '/')))].toSorted();
+}
+
 describe('the thread that evaluates governance policies', () => {
   it('loads no CEL but quantities, and nothing of ports: it starts while a policy waits', () => {
     const loaded = loadedWith([join('governance', 'evaluation', 'evaluation-thread.ts')]);
@@ -273,6 +282,80 @@ describe('the thread that evaluates governance policies', () => {
       join('cel', 'quantity', 'index.ts'),
       join('cel', 'quantity', 'quantity-value.ts'),
     ]);
+  });
+});
+
+describe('the supervisor of `start`', () => {
+  const inStart = (...names: string[]): readonly string[] => names.map((name) => join('cli', 'start', name));
+  const program = join('cli', 'program', 'main.ts');
+  const before = loadedWith([program, ...inStart('start.ts', 'start-with-cluster.ts')]);
+  /** `policy-roles.ts` is loaded while the API server starts. */
+  const loaded = loadedWith([...before, ...inStart('policy-roles.ts')]);
+
+  it('loads nothing that its processes do: it only starts them', () => {
+    assert.ok(loaded.includes(join('cli', 'start', 'role-process.ts')), 'expected what starts a process');
+    assert.deepEqual(foldersOf(loaded), [
+      'cli',
+      'cluster',
+      // Names of the protocol, of which a certificate has one.
+      'control',
+      'control/certificates',
+      'files',
+      'go',
+      'governance/settings',
+      'https',
+      'lifecycle/grants',
+      'log',
+      'modules/reference',
+      'modules/sources',
+      'names',
+      'network-policy/settings',
+      'resources',
+      'threads',
+      'values',
+    ]);
+    assert.ok(loaded.length < 250, `expected less than 250 modules, found ${loaded.length}`);
+  });
+
+  it('loads nothing of clusters before it has started the API server', () => {
+    const folders = ['cluster', 'resources', 'go'];
+    assert.deepEqual(
+      before.filter((file) => folders.includes(folderOf(file))),
+      [],
+    );
+  });
+});
+
+describe('the API server of `start`', () => {
+  it('loads no controllers, nothing of an installation but what it creates, and no findings and explanations', () => {
+    const loaded = loadedWith([join('cli', 'start', 'apiserver.ts')]);
+    assert.deepEqual(foldersOf(loaded), [
+      'apiserver',
+      'cel',
+      'cli',
+      'cluster',
+      'control',
+      'control/access-rules',
+      'control/certificates',
+      'engine',
+      'files',
+      'go',
+      'governance/access-rules',
+      'https',
+      'installation/objects',
+      'lifecycle/access-rules',
+      // Rules and names without a controller.
+      'lifecycle/certificates',
+      'lifecycle/policy-servers',
+      'log',
+      'names',
+      'network-policy/access-rules',
+      'resources',
+      'threads',
+      'values',
+      'wasm',
+    ]);
+    assert.ok(loaded.length < 600, `expected less than 600 modules, found ${loaded.length}`);
   });
 });
 
@@ -346,7 +429,7 @@ describe('files and YAML from outside', () => {
     'cli/start/data-folder.ts': 'files that it wrote itself',
     'cli/start/credentials.ts': 'tokens that it wrote itself',
     'cli/start/local-cluster.ts': 'certificates that it wrote itself',
-    'control/local-certificates.ts': 'certificates that it wrote itself',
+    'control/certificates/local-certificates.ts': 'certificates that it wrote itself',
     'engine/network-policy/builtin-catalogue.ts': 'files of the package',
     'evaluation/loading/loading-record.ts': 'state of this process',
     'evaluation/loading/quarantine.ts': 'state of this process',

@@ -8,8 +8,6 @@ export type { CopySource, SentCopy } from './copies-endpoint.ts';
 export { COPIES_WAIT_MS, MAX_COPIES_BYTES, parseCopiesReport } from './copies-report.ts';
 export type { CopiesReport } from './copies-report.ts';
 export type { ControlTls } from './control-tls.ts';
-export { ensureLocalCertificates } from './local-certificates.ts';
-export type { LocalCertificates } from './local-certificates.ts';
 export {
   ALIVE_INTERVAL_MS,
   CONTROL_NAME,
@@ -35,7 +33,6 @@ export type {
   RefusedReport,
   RevisionReport,
 } from './replica-protocol.ts';
-export { REPLICA_CLUSTER_RULES, REPLICA_POD_RULES, REPLICA_RULES } from './replica-rules.ts';
 export { MAX_LINE_BYTES, replicaMessages } from './replica-stream.ts';
 export type { ReportSource } from './report-source.ts';
 export { refusedText } from './refused-text.ts';

@@ -1,18 +1,11 @@
 // Assembles the controllers of a cluster: replicas, policies, the webhook for our own kinds, governance, NetworkPolicies.
 import type { Cluster } from '../cluster/index.ts';
-import {
-  GOVERNANCE_CONTROLLER_RULES,
-  GovernanceControllers,
-  type GovernanceSettings,
-  OtherControllers,
-} from '../governance/index.ts';
-import {
-  type LoadCatalogue,
-  NETWORK_POLICY_STATUS_RULES,
-  NetworkPolicyControllers,
-  type ProjectionOptions,
-  StatusRemoval,
-} from '../network-policy/index.ts';
+import { GovernanceControllers, OtherControllers } from '../governance/index.ts';
+import { GOVERNANCE_CONTROLLER_RULES } from '../governance/access-rules/index.ts';
+import type { GovernanceSettings } from '../governance/settings/index.ts';
+import { type LoadCatalogue, NetworkPolicyControllers, StatusRemoval } from '../network-policy/index.ts';
+import { NETWORK_POLICY_STATUS_RULES } from '../network-policy/access-rules/index.ts';
+import type { ProjectionOptions } from '../network-policy/settings/index.ts';
 import {
   CopyService,
   type CopySettings,

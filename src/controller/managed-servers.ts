@@ -8,20 +8,19 @@ import {
   CONTROLLER_SERVICE,
   CONTROLLER_WEBHOOK_SECRET,
   kubewardenFinalizer,
-  POLICY_SERVER_PREFIX,
   PolicyServerObjectsController,
-  policyServerObjectName,
   PolicyServerOwnership,
   type ServiceReachability,
   ReachableServices,
   SecretFiles,
   servedCertificateFault,
   POLICY_SERVER_SERVICE_PORT as SERVICE_PORT,
-  tenantCapabilities,
   tenantModuleHosts,
   tenantModules,
   type WebhookTarget,
 } from '../lifecycle/index.ts';
+import { POLICY_SERVER_PREFIX, policyServerObjectName } from '../lifecycle/access-rules/index.ts';
+import { tenantCapabilities } from '../lifecycle/grants/index.ts';
 import { POLICY_SERVERS, type PolicyServerObject } from '../resources/index.ts';
 import { type ControlledCluster, type ObjectCache, type Runnable, withWriteBackoff } from '../runtime/index.ts';
 import type { ControlTls } from '../control/index.ts';

@@ -3,7 +3,7 @@ import { POLICIES } from '../resources/index.ts';
 import { aborted, type Runnable } from '../runtime/index.ts';
 import type { GovernanceReviews } from './hub/admission/governance-reviews.ts';
 import { GovernanceParts, type GovernancePartsOptions } from './parts/governance-parts.ts';
-import type { GovernanceSettings } from './policy/governance-settings.ts';
+import type { GovernanceSettings } from './settings/governance-settings.ts';
 import { HubControllers } from './hub/hub-controllers.ts';
 import { MemberControllers } from './member/member-controllers.ts';
 import type { OtherControllers } from './other-controllers.ts';

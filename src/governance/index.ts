@@ -15,19 +15,11 @@ export type {
   UnmetDependency,
 } from './dependencies/index.ts';
 export { GovernanceControllers } from './governance-controllers.ts';
-export {
-  GOVERNANCE_ACCOUNT,
-  GOVERNANCE_ACCOUNT_RULES,
-  GOVERNANCE_CONTROLLER_RULES,
-  governanceNamespaceRules,
-} from './governance-rules.ts';
-export { DEFAULT_GOVERNANCE_SETTINGS } from './policy/governance-settings.ts';
-export type { GovernanceMode, GovernanceSettings } from './policy/governance-settings.ts';
 export { POLICY_REASONS } from './policy/policy-reasons.ts';
 export { neededRights } from './rights/needed-rights.ts';
 export type { NeededRight } from './rights/needed-rights.ts';
 export { rootOf } from './targets/policy-copy.ts';
-export { isRunning, OTHER_CONTROLLERS, OtherControllers } from './other-controllers.ts';
+export { isRunning, OtherControllers } from './other-controllers.ts';
 export { uninstalledGovernanceStatus } from './uninstalled-status.ts';
 export { unsupportedKind } from './policy/unsupported-kinds.ts';
 export { DependencyReader } from './policy-graph/dependency-reader.ts';

@@ -6,8 +6,9 @@ import { EmbeddedCluster } from '../apiserver/index.ts';
 import { type Cluster, unlessGone } from '../cluster/index.ts';
 import { SharedCaches } from '../runtime/index.ts';
 import { knownKind, type KubernetesObject, type ResourceType } from '../resources/index.ts';
-import { GOVERNANCE_CONTROLLER_RULES } from './governance-rules.ts';
-import { isRunning, OTHER_CONTROLLERS, OtherControllers } from './other-controllers.ts';
+import { GOVERNANCE_CONTROLLER_RULES } from './access-rules/governance-rules.ts';
+import { isRunning, OtherControllers } from './other-controllers.ts';
+import { OTHER_CONTROLLERS } from './access-rules/governance-rules.ts';
 import { until } from './testing/until.ts';
 
 const DEPLOYMENTS = knownKind('apps/v1', 'Deployment');

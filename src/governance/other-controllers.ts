@@ -2,16 +2,8 @@
 import type { Logger } from 'pino';
 import { Gauge, type Registry } from 'prom-client';
 import { knownKind, type KubernetesObject, valueAt } from '../resources/index.ts';
+import { OTHER_CONTROLLERS } from './access-rules/governance-rules.ts';
 import { aborted, type EventSink, type ObjectCache, type SharedCaches } from '../runtime/index.ts';
-
-/** The names of the Deployments of Open Cluster Management that reconcile governance kinds. */
-export const OTHER_CONTROLLERS: readonly string[] = [
-  'governance-policy-propagator',
-  'governance-policy-framework',
-  'governance-policy-addon-controller',
-  'config-policy-controller',
-  'cert-policy-controller',
-];
 
 const DEPLOYMENTS = knownKind('apps/v1', 'Deployment');
 const EVENT_REASON = 'GovernanceStopped';

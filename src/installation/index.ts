@@ -18,22 +18,11 @@ export {
   WEBHOOK_CONFIGURATIONS,
 } from './kinds.ts';
 export { kubewardenControllers } from './kubewarden.ts';
-export { accessGuard } from './objects/access-guard.ts';
-export { PASSED_ON, userRoles } from './objects/access-objects.ts';
-export { annotationGuard } from './objects/annotation-access.ts';
-export { withoutComments } from './objects/comments.ts';
 export { controllerDeployment } from './objects/controller-objects.ts';
-export {
-  GOVERNANCE_BINDINGS,
-  GOVERNANCE_ROLES,
-  governanceAccess,
-  governanceBindings,
-} from './objects/governance-objects.ts';
 export { isSection, valuesDeclaration } from './objects/install-values.ts';
 export type { InstallValues, ValueDeclaration, ValueSection } from './objects/install-values.ts';
 export { CONTROLLER, PRODUCT_LABELS, isInstalledObject } from './objects/naming.ts';
 export type { InstallContext } from './objects/naming.ts';
-export { recordGuards } from './objects/record-guards.ts';
 export { isForeignGovernanceKind, takeOverHint } from './open-cluster-management.ts';
 export { configurationName, isOurConfiguration } from './our-configurations.ts';
 export { defaultValues, installValues, ValuesError, valuesMapping } from './read-values.ts';

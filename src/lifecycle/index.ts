@@ -1,5 +1,4 @@
-export { CLUSTER_RULES } from './access-rules/cluster-rules.ts';
-export { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES, SELF_REVIEW } from './access-rules/controller-rules.ts';
+export { SELF_REVIEW } from './access-rules/controller-rules.ts';
 export { LifecycleControllers } from './lifecycle-controllers.ts';
 export { PolicyTypeChecks } from './type-checks/policy-type-checks.ts';
 export type { WebhookConfiguration, WebhookTarget } from './webhooks/webhook-object.ts';
@@ -22,7 +21,6 @@ export { POLICY_ACTIVE } from './rollout/admission-policy-status.ts';
 export { uninstalledPolicyStatus, uninstalledServerStatus } from './rollout/uninstalled-status.ts';
 export { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
 export type { DegradedBehaviour, RolloutSettings, RolloutStrategy, UnservedBehaviour } from './rollout/rollout-view.ts';
-export { OWN_KINDS_RULES } from './admission/own-kinds-registration.ts';
 export { addressList } from './admission/review-callers.ts';
 export { OwnKindsWebhook } from './admission/own-kinds-webhook.ts';
 export type { OwnKindsWebhookOptions } from './admission/own-kinds-webhook.ts';
@@ -38,7 +36,6 @@ export {
   policyServerSecrets,
   wantedCertificates,
 } from './certificates/certificate-names.ts';
-export { CERTIFICATE_NAMESPACE_RULES, EXTERNAL_CERTIFICATE_NAMESPACE_RULES } from './certificates/certificate-rules.ts';
 export { DEFAULT_CERTIFICATE_SETTINGS, settingsProblem } from './certificates/certificate-settings.ts';
 export type { CertificateSettings } from './certificates/certificate-settings.ts';
 export { servedCertificateFault } from './certificates/served-certificate.ts';
@@ -46,18 +43,9 @@ export { ensureCertificates } from './certificates/ensure-certificates.ts';
 export { METRICS_PEERS, PRODUCT_PODS } from './policy-servers/policy-server-network.ts';
 export { tenantModuleHosts, tenantModules } from './policy-servers/module-sources.ts';
 export { KEPT_REASONS } from './rollout/modules-kept.ts';
-export { maxModuleMebibytes } from './policy-servers/max-module-size.ts';
-export { isTakenOver, tenantCapabilities } from './policy-servers/tenant-capabilities.ts';
 export { foreignReason, kubewardenFinalizer, PolicyServerOwnership } from './policy-servers/ownership.ts';
-export {
-  POLICY_SERVER_CLUSTER_ROLE_PREFIX,
-  POLICY_SERVER_PREFIX,
-  policyServerObjectName,
-} from './certificates/policy-server-names.ts';
-export { ACCESS_REVIEW_RULES } from './policy-servers/context-aware-rules.ts';
 export { policyServerObjects } from './policy-servers/policy-server-objects.ts';
 export { PolicyServerObjectsController } from './policy-servers/policy-server-objects-controller.ts';
 export { SERVICE_PORT as POLICY_SERVER_SERVICE_PORT } from './policy-servers/policy-server-ports.ts';
 export { type ServiceReachability, ReachableServices } from './policy-servers/reachable-services.ts';
-export { CONTEXT_AWARE_RULES, POLICY_SERVER_NAMESPACE_RULES } from './policy-servers/policy-server-rules.ts';
 export { SecretFiles } from './certificates/secret-files.ts';

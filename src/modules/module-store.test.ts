@@ -8,7 +8,8 @@ import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 
 import { digestOf } from './reference/digest.ts';
-import { DEFAULT_MAX_MODULE_BYTES, LARGEST_MODULE_BYTES, ModuleStore } from './module-store.ts';
+import { ModuleStore } from './module-store.ts';
+import { DEFAULT_MAX_MODULE_BYTES, LARGEST_MODULE_BYTES } from './sources/module-sizes.ts';
 import { DEFAULT_SOURCES } from './sources/sources.ts';
 import { TemporaryFolder } from './testing/temporary-folder.ts';
 import { testModule } from './testing/test-module.ts';

@@ -19,13 +19,9 @@ import { assertTenantFile } from './sources/tenant-sources.ts';
 import { fetchFromPeers } from './peer-source.ts';
 import type { PeerOutcome, PeerSource } from './peer-source.ts';
 import { SharedTasks } from './shared-task.ts';
+import { DEFAULT_MAX_MODULE_BYTES } from './sources/module-sizes.ts';
 import { DEFAULT_SOURCES } from './sources/sources.ts';
 import type { SourcesConfig } from './sources/sources.ts';
-
-/** Largest module by default: the largest policies, built with Go's standard toolchain, have about 20 MiB. */
-export const DEFAULT_MAX_MODULE_BYTES = 64 * 1024 * 1024;
-/** The most that an administrator can allow. The largest published policy has some 75 MiB. */
-export const LARGEST_MODULE_BYTES = 256 * 1024 * 1024;
 
 interface ModuleStoreOptions {
   /** The folder of the cache; several processes may share it. */

@@ -2,7 +2,7 @@ import type { Catalogue } from '../engine/network-policy/index.ts';
 import { knownKind, type KubernetesObject } from '../resources/index.ts';
 import type { ObjectCache, SharedCaches } from '../runtime/index.ts';
 import type { DetectedProvider } from './detect-providers.ts';
-import { PROVIDER_CONFIG_MAPS } from './network-policy-rules.ts';
+import { PROVIDER_CONFIG_MAPS } from './access-rules/network-policy-rules.ts';
 
 export const CONFIG_MAPS = knownKind('v1', 'ConfigMap');
 

@@ -20,7 +20,7 @@ import {
 import { SharedCaches } from '../runtime/index.ts';
 import type { LoadCatalogue } from './current-catalogue.ts';
 import { NetworkPolicyControllers } from './network-policy-controllers.ts';
-import type { ProjectionOptions } from './policy-projection.ts';
+import type { ProjectionOptions } from './settings/projection-options.ts';
 import { StatusRemoval } from './status-removal.ts';
 import { agentPod, rangePolicy } from './testing/sample-cluster.ts';
 

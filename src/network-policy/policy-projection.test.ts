@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { EmbeddedCluster } from '../apiserver/index.ts';
 import { ANNOTATIONS, kubernetesKind, type KubernetesObject } from '../resources/index.ts';
-import { annotationOf, PolicyProjection, type ProjectionOptions } from './policy-projection.ts';
+import { annotationOf, PolicyProjection } from './policy-projection.ts';
+import type { ProjectionOptions } from './settings/projection-options.ts';
 import type { StatusFields } from './policy-status.ts';
 import { rangePolicy } from './testing/sample-cluster.ts';
 

@@ -13,19 +13,9 @@ import {
 import { type ObjectCache, type Predicate, WrittenObjects } from '../runtime/index.ts';
 import { shortened } from '../values/index.ts';
 import { isSame } from './applied-status.ts';
+import type { ProjectionOptions } from './settings/projection-options.ts';
 import { NETWORK_POLICIES } from './network-policies.ts';
 import { ACCEPTED, FAILURE, PARTIAL_FAILURE, STATUS_FIELD_MANAGER, type StatusFields } from './policy-status.ts';
-
-/** What happens with the annotation: nothing, it is written, or it is removed wherever it is. */
-export const ANNOTATION_MODES = ['none', 'write', 'remove'] as const;
-export type AnnotationMode = (typeof ANNOTATION_MODES)[number];
-
-export interface ProjectionOptions {
-  /** Default: `none`. The other modes need the right to patch NetworkPolicies. */
-  readonly annotation?: AnnotationMode;
-  /** Whether NetworkPolicy has the status of KEP-2943, which only an embedded cluster has. Default: false. */
-  readonly subresource?: boolean;
-}
 
 const OUR_CONDITIONS: readonly string[] = [ACCEPTED, PARTIAL_FAILURE, FAILURE];
 /** Characters of the annotation: CNI agents keep all NetworkPolicies in memory. */

@@ -12,7 +12,8 @@ import {
 import { aborted, type Runnable } from '../runtime/index.ts';
 import { errorText } from '../values/index.ts';
 import { NETWORK_POLICIES } from './network-policies.ts';
-import { PolicyProjection, type ProjectionOptions } from './policy-projection.ts';
+import { PolicyProjection } from './policy-projection.ts';
+import type { ProjectionOptions } from './settings/projection-options.ts';
 import { STATUS_FIELD_MANAGER } from './policy-status.ts';
 
 export interface StatusRemovalOptions {

@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { ADMIN_USER, EmbeddedCluster, Gateway, writeKubeconfig } from '../../src/apiserver/index.ts';
 import { CONTROLLER_USER, grantAccess, POLICY_SERVER_USER } from '../../src/cli/start/access.ts';
 import { customResourceDefinition, kubernetesKind, OWN_KINDS } from '../../src/resources/index.ts';
-import { ensureLocalCertificates, type LocalCertificates } from '../../src/control/index.ts';
+import { ensureLocalCertificates, type LocalCertificates } from '../../src/control/certificates/index.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { portcullis, ROOT } from './command.ts';
 import { LoggingProcess } from './logging-process.ts';

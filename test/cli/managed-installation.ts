@@ -9,7 +9,7 @@ import { EmbeddedCluster, Gateway, writeKubeconfig } from '../../src/apiserver/i
 import { CONTROLLER_USER } from '../../src/cli/start/access.ts';
 import { applyObject } from '../../src/cli/start/apply-object.ts';
 import { unlessGone } from '../../src/cluster/index.ts';
-import { ensureLocalCertificates } from '../../src/control/index.ts';
+import { ensureLocalCertificates } from '../../src/control/certificates/index.ts';
 import { installObjects } from '../../src/installation/install-objects.ts';
 import { installValues } from '../../src/installation/read-values.ts';
 import { kubernetesKind, type KubernetesObject, type ResourceType } from '../../src/resources/index.ts';

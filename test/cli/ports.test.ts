@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { PORT_LIMITS, type PortLimits } from '../../src/https/index.ts';
-import { ensureLocalCertificates } from '../../src/control/index.ts';
+import { ensureLocalCertificates } from '../../src/control/certificates/index.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { ROOT } from './command.ts';
 import { LoggingProcess } from './logging-process.ts';

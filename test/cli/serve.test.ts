@@ -5,7 +5,7 @@ import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { connect } from 'node:tls';
-import { ensureLocalCertificates } from '../../src/control/index.ts';
+import { ensureLocalCertificates } from '../../src/control/certificates/index.ts';
 import { guest, requires, TestFolder } from '../server/harness.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { portcullis, ROOT } from './command.ts';

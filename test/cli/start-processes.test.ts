@@ -1,11 +1,12 @@
 // The processes of `portcullis start`: each one alone may end, all end with their supervisor, and each has its own credentials.
 import assert from 'node:assert/strict';
-import { readdirSync, renameSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { ApiError, KubernetesCluster, loadKubeconfig } from '../../src/cluster/index.ts';
 import { eventually } from '../cluster/eventually.ts';
-import type { CommandResult } from './command.ts';
+import { type CommandResult, portcullis } from './command.ts';
 import { ROLES, StartedPortcullis } from './started.ts';
 
 const PINNED = 'examples/pinned-images/policy.yaml';
@@ -217,6 +218,25 @@ describe('the processes of portcullis start', () => {
     assert.equal(await started.end('SIGTERM'), 0);
     assert.deepEqual(running.filter(isRunning), []);
   });
+});
+
+describe('portcullis start', () => {
+  let folder: string;
+  before(() => (folder = mkdtempSync(join(tmpdir(), 'portcullis-refusal-'))));
+  after(() => rmSync(folder, { recursive: true }));
+
+  for (const [args, code, message] of [
+    [['--cluster-name', 'portcullis'], 2, /^error: --cluster-name portcullis is the namespace of Portcullis\n.*\n$/],
+    [['--verification-path', 'gone.yml'], 1, /^error: gone\.yml cannot be read: .*\n.*\n$/],
+    [['--sigstore-trust-config', 'README.md'], 1, /^error: README\.md: .*\n$/],
+  ] as const) {
+    it(`ends with what a process says that refuses its flags, once: ${args.join(' ')}`, async () => {
+      const ports = ['--port', '0', '--operations-port', '0', '--cluster-port', '0'];
+      const result = await portcullis(['start', ...ports, '--data-dir', join(folder, 'data'), ...args]);
+      assert.match(result.stderr, message);
+      assert.equal(result.code, code);
+    });
+  }
 });
 
 function isRunning(pid: number): boolean {

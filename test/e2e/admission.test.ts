@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { ensureLocalCertificates } from '../../src/control/index.ts';
+import { ensureLocalCertificates } from '../../src/control/certificates/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, type KubectlResult, type KubernetesObject, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';

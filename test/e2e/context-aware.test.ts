@@ -9,13 +9,9 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { writeMetadata } from '../../src/modules/index.ts';
 import { KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
-import {
-  ensureLocalCertificates,
-  type PrevalidationRequest,
-  type PrevalidationResult,
-  REPLICA_CLUSTER_RULES,
-  REPLICA_RULES,
-} from '../../src/control/index.ts';
+import type { PrevalidationRequest, PrevalidationResult } from '../../src/control/index.ts';
+import { REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../../src/control/access-rules/index.ts';
+import { ensureLocalCertificates } from '../../src/control/certificates/index.ts';
 import { customResourceDefinition, OWN_KINDS } from '../../src/resources/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';

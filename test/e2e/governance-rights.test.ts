@@ -13,12 +13,9 @@ import {
   KubernetesCluster,
   tokenCredentials,
 } from '../../src/cluster/index.ts';
-import {
-  DEFAULT_GOVERNANCE_SETTINGS,
-  GOVERNANCE_ACCOUNT,
-  GovernanceControllers,
-  OtherControllers,
-} from '../../src/governance/index.ts';
+import { GovernanceControllers, OtherControllers } from '../../src/governance/index.ts';
+import { GOVERNANCE_ACCOUNT } from '../../src/governance/access-rules/index.ts';
+import { DEFAULT_GOVERNANCE_SETTINGS } from '../../src/governance/settings/index.ts';
 import {
   CONFIGURATION_POLICIES,
   CONTROLLER_FIELD_MANAGER,

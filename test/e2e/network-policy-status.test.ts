@@ -6,12 +6,11 @@ import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { type Connection, connectionAs, KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
+import { NetworkPolicyControllers, StatusRemoval } from '../../src/network-policy/index.ts';
 import {
   NETWORK_POLICY_READER_RULES,
   NETWORK_POLICY_STATUS_RULES,
-  NetworkPolicyControllers,
-  StatusRemoval,
-} from '../../src/network-policy/index.ts';
+} from '../../src/network-policy/access-rules/index.ts';
 import {
   ANNOTATIONS,
   customResourceDefinition,

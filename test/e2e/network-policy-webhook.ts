@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Cluster } from '../../src/cluster/index.ts';
-import { ensureLocalCertificates, type LocalCertificates } from '../../src/control/index.ts';
+import { ensureLocalCertificates, type LocalCertificates } from '../../src/control/certificates/index.ts';
 import { knownKind, type KubernetesObject } from '../../src/resources/index.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { webhookConfiguration } from '../cluster/webhook-configuration.ts';

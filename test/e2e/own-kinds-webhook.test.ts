@@ -7,13 +7,11 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
-import {
-  DEFAULT_GOVERNANCE_SETTINGS,
-  GOVERNANCE_CONTROLLER_RULES,
-  GovernanceControllers,
-} from '../../src/governance/index.ts';
+import { GovernanceControllers } from '../../src/governance/index.ts';
+import { GOVERNANCE_CONTROLLER_RULES } from '../../src/governance/access-rules/index.ts';
+import { DEFAULT_GOVERNANCE_SETTINGS } from '../../src/governance/settings/index.ts';
 import { Findings } from '../../src/lifecycle/admission/findings.ts';
-import { OWN_KINDS_RULES } from '../../src/lifecycle/admission/own-kinds-registration.ts';
+import { OWN_KINDS_RULES } from '../../src/lifecycle/access-rules/own-kinds-rules.ts';
 import { OwnKindsWebhook } from '../../src/lifecycle/admission/own-kinds-webhook.ts';
 import { PolicyRules } from '../../src/lifecycle/admission/policy-rules.ts';
 import { policy, randomNumbers, revision, RULE } from '../../src/lifecycle/admission/testing/own-kinds-objects.ts';
@@ -26,7 +24,7 @@ import {
   policyMatch,
 } from '../../src/resources/index.ts';
 import { SharedCaches } from '../../src/runtime/index.ts';
-import { ensureLocalCertificates } from '../../src/control/index.ts';
+import { ensureLocalCertificates } from '../../src/control/certificates/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, type KubectlResult, type KubernetesObject, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';

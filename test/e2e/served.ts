@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { LocalCertificates } from '../../src/control/index.ts';
+import type { LocalCertificates } from '../../src/control/certificates/index.ts';
 
 const program = fileURLToPath(new URL('../../bin/portcullis.mjs', import.meta.url));
 

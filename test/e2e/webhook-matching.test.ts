@@ -15,7 +15,7 @@ import {
   type PolicyOptions,
 } from '../../src/engine/index.ts';
 import { policyMatch, type AdmissionPolicySpec, type PolicyMatch } from '../../src/resources/index.ts';
-import { ensureLocalCertificates } from '../../src/control/index.ts';
+import { ensureLocalCertificates } from '../../src/control/certificates/index.ts';
 import { TestNamespaces } from '../../src/engine/testing/test-namespaces.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { ADMIN, type Cluster, startCluster } from '../cluster/cluster.ts';

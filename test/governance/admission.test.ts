@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
-import { ensureLocalCertificates } from '../../src/control/index.ts';
+import { ensureLocalCertificates } from '../../src/control/certificates/index.ts';
 import { OwnKindsWebhook } from '../../src/lifecycle/index.ts';
 import { type JsonObject, POLICIES } from '../../src/resources/index.ts';
 import { SharedCaches } from '../../src/runtime/index.ts';

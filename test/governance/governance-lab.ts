@@ -6,7 +6,7 @@ import { GovernanceControllers } from '../../src/governance/governance-controlle
 import {
   DEFAULT_GOVERNANCE_SETTINGS,
   type GovernanceSettings,
-} from '../../src/governance/policy/governance-settings.ts';
+} from '../../src/governance/settings/governance-settings.ts';
 import { ALL_KINDS, customResourceDefinition, type JsonObject, POLICIES } from '../../src/resources/index.ts';
 import { EventRecorder, Runtime, SharedCaches } from '../../src/runtime/index.ts';
 import { LabObjects } from './lab-objects.ts';

@@ -9,16 +9,15 @@ import { pino } from 'pino';
 import { KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
 import {
   AUTHORITY_SECRET,
-  CERTIFICATE_NAMESPACE_RULES,
   CertificateController,
   CONTROLLER_SERVICE,
   CONTROLLER_WEBHOOK_SECRET,
   ensureCertificates,
-  OWN_KINDS_RULES,
   OwnKindsWebhook,
   policyServerSecrets,
   SecretFiles,
 } from '../../src/lifecycle/index.ts';
+import { CERTIFICATE_NAMESPACE_RULES, OWN_KINDS_RULES } from '../../src/lifecycle/access-rules/index.ts';
 import { policy } from '../../src/lifecycle/admission/testing/own-kinds-objects.ts';
 import { ROTATE_ANNOTATION } from '../../src/lifecycle/certificates/authority-secret.ts';
 import { customResourceDefinition, knownKind, OWN_KINDS } from '../../src/resources/index.ts';

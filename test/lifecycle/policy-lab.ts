@@ -5,8 +5,6 @@ import { Registry } from 'prom-client';
 import type { EmbeddedCluster, UserInfo } from '../../src/apiserver/index.ts';
 import { ApiError, type Cluster } from '../../src/cluster/index.ts';
 import {
-  CONTROLLER_NAMESPACE_RULES,
-  CONTROLLER_RULES,
   DEFAULT_ROLLOUT_SETTINGS,
   type KnownReplica,
   LifecycleControllers,
@@ -16,7 +14,9 @@ import {
   ReplicaHub,
   WritePace,
 } from '../../src/lifecycle/index.ts';
-import { DEFAULT_SOURCES, type SourcesConfig, type Verification } from '../../src/modules/index.ts';
+import { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES } from '../../src/lifecycle/access-rules/index.ts';
+import type { Verification } from '../../src/modules/index.ts';
+import { DEFAULT_SOURCES, type SourcesConfig } from '../../src/modules/sources/index.ts';
 import {
   keyOf,
   kubernetesKind,

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { kubeconfigText } from '../../src/apiserver/index.ts';
 import { ApiError, type Cluster, ClusterError, KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
-import { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES } from '../../src/lifecycle/index.ts';
+import { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES } from '../../src/lifecycle/access-rules/index.ts';
 import {
   CLUSTER_ADMISSION_POLICIES,
   customResourceDefinition,
@@ -21,13 +21,9 @@ import {
   type AdmissionPolicyStatus,
   type ResourceType,
 } from '../../src/resources/index.ts';
-import {
-  type ControlTls,
-  ensureLocalCertificates,
-  type LocalCertificates,
-  REPLICA_CLUSTER_RULES,
-  REPLICA_RULES,
-} from '../../src/control/index.ts';
+import type { ControlTls } from '../../src/control/index.ts';
+import { REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../../src/control/access-rules/index.ts';
+import { ensureLocalCertificates, type LocalCertificates } from '../../src/control/certificates/index.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { example, moduleBytes } from '../server/harness.ts';
 import { ControlCertificates } from '../../src/control/testing/index.ts';

@@ -1,7 +1,7 @@
 // A tenant who knows the digest of another's private module, on a policy server that has the module.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { DEFAULT_SOURCES } from '../../src/modules/index.ts';
+import { DEFAULT_SOURCES } from '../../src/modules/sources/index.ts';
 import { TestServer } from '../../src/modules/testing/test-server.ts';
 import type { KubernetesObject } from '../../src/resources/index.ts';
 import { sizedModule } from '../server/sized-module.ts';

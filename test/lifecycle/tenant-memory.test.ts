@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { TestServer as ModuleServer } from '../../src/modules/testing/test-server.ts';
-import { DEFAULT_SOURCES } from '../../src/modules/index.ts';
+import { DEFAULT_SOURCES } from '../../src/modules/sources/index.ts';
 import { keyOf, type KubernetesObject, policyId } from '../../src/resources/index.ts';
 import { requires, review, until } from '../server/harness.ts';
 import { sizedModule } from '../server/sized-module.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { DEFAULT_SOURCES } from '../../src/modules/index.ts';
+import { DEFAULT_SOURCES } from '../../src/modules/sources/index.ts';
 import { type KubernetesObject, POLICY_REVISIONS, POLICY_SERVER_REPLICAS } from '../../src/resources/index.ts';
 import { EVENTS } from '../../src/runtime/index.ts';
 import { TestServer } from '../../src/modules/testing/test-server.ts';

@@ -1,7 +1,8 @@
 // Policies that read images in a real registry, called as an API server calls them: on a policy server, over HTTPS.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { hostPlatform, type SourcesConfig } from '../../src/modules/index.ts';
+import { hostPlatform } from '../../src/modules/index.ts';
+import type { SourcesConfig } from '../../src/modules/sources/index.ts';
 import { skipWithoutRegistry } from '../cluster/binaries.ts';
 import { guest, requiredLabel, requires, review, startServer, type TestServer } from '../server/harness.ts';
 import { FaultProxy } from './fault-proxy.ts';

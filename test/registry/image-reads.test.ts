@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ImageRequest } from '../../src/engine/index.ts';
-import { DEFAULT_SOURCES, hostPlatform, type SourcesConfig } from '../../src/modules/index.ts';
+import { hostPlatform } from '../../src/modules/index.ts';
+import { DEFAULT_SOURCES, type SourcesConfig } from '../../src/modules/sources/index.ts';
 import { TestRegistry } from '../../src/modules/testing/test-registry.ts';
 import { RegistryImages } from '../../src/evaluation/capabilities/registry-images.ts';
 

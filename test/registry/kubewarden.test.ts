@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { loadAll } from 'js-yaml';
-import { parseSources } from '../../src/modules/index.ts';
+import { parseSources } from '../../src/modules/sources/index.ts';
 import { signatureLayer } from '../../src/modules/testing/test-signer.ts';
 import { TestSigstore } from '../../src/modules/testing/test-sigstore.ts';
 import type { PolicyRevision } from '../../src/resources/index.ts';

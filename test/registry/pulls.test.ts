@@ -1,7 +1,8 @@
 // Policy servers and replicas whose modules come from a real registry, with TLS, a password, and faults between them.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { digestOf, type SourcesConfig } from '../../src/modules/index.ts';
+import { digestOf } from '../../src/modules/index.ts';
+import type { SourcesConfig } from '../../src/modules/sources/index.ts';
 import { skipWithoutRegistry } from '../cluster/binaries.ts';
 import { guest, moduleBytes, moduleVariant, review, startServer, TestFolder } from '../server/harness.ts';
 import { openCluster, pinned, Revisions, startReplica } from '../server/replica-lab.ts';

@@ -4,11 +4,11 @@ import { after, before, describe, it } from 'node:test';
 import {
   parseTrustRoot,
   parseVerification,
-  type SourcesConfig,
   type TrustRoot,
   type Verification,
   verificationOf,
 } from '../../src/modules/index.ts';
+import type { SourcesConfig } from '../../src/modules/sources/index.ts';
 import {
   type ArtifactSigner,
   keySigner,

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { after, before, describe, it } from 'node:test';
 import type { EmbeddedCluster } from '../../src/apiserver/index.ts';
-import { DEFAULT_SOURCES } from '../../src/modules/index.ts';
-import type { SourcesConfig } from '../../src/modules/index.ts';
+import { DEFAULT_SOURCES } from '../../src/modules/sources/index.ts';
+import type { SourcesConfig } from '../../src/modules/sources/index.ts';
 import { kubernetesKind, type ResourceType } from '../../src/resources/index.ts';
 import {
   guest,

@@ -17,7 +17,7 @@ import {
   type ServedPolicyStatus,
 } from '../../src/server/index.ts';
 import { createLog } from '../../src/log/index.ts';
-import { ensureLocalCertificates, type LocalCertificates } from '../../src/control/index.ts';
+import { ensureLocalCertificates, type LocalCertificates } from '../../src/control/certificates/index.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 /**

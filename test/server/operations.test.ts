@@ -11,7 +11,7 @@ import { describe, it } from 'node:test';
 import { connect } from 'node:tls';
 import { freePorts } from '../cluster/free-ports.ts';
 import { PemConverter, X509CertificateGenerator } from '@peculiar/x509';
-import { ensureLocalCertificates } from '../../src/control/index.ts';
+import { ensureLocalCertificates } from '../../src/control/certificates/index.ts';
 import {
   guest,
   ModuleSource,

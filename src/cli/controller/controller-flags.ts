@@ -1,6 +1,6 @@
 // The flags of `portcullis controller`, and the options that they make.
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { GOVERNANCE_ACCOUNT } from '../../governance/index.ts';
+import { GOVERNANCE_ACCOUNT } from '../../governance/access-rules/index.ts';
 import {
   addressList,
   MAX_HISTORY_LIMIT,

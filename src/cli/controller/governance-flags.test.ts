@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Command, CommanderError } from 'commander';
-import type { GovernanceSettings } from '../../governance/index.ts';
+import type { GovernanceSettings } from '../../governance/settings/index.ts';
 import { CliError } from '../errors.ts';
 import { addGovernanceFlags, type GovernanceFlags, governanceSettings } from './governance-flags.ts';
 

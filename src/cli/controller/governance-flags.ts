@@ -1,6 +1,10 @@
 // Governance: the administrator's choices, on a controller and on `start`.
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { DEFAULT_GOVERNANCE_SETTINGS, type GovernanceMode, type GovernanceSettings } from '../../governance/index.ts';
+import {
+  DEFAULT_GOVERNANCE_SETTINGS,
+  type GovernanceMode,
+  type GovernanceSettings,
+} from '../../governance/settings/index.ts';
 import { usageError } from '../errors.ts';
 import { namespaceName, namespaceNames } from '../namespace-names.ts';
 

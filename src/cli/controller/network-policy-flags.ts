@@ -1,9 +1,10 @@
 // The status of NetworkPolicies: the administrator's choice, on a controller and on `start`.
 import { type Command, Option } from 'commander';
 import type { Logger } from '../../log/index.ts';
-import type { SourcesConfig, Verification } from '../../modules/index.ts';
-import { ANNOTATION_MODES, type AnnotationMode, type LoadCatalogue } from '../../network-policy/index.ts';
-import { loadCatalogue } from '../netpol/load-catalogue.ts';
+import type { Verification } from '../../modules/index.ts';
+import type { SourcesConfig } from '../../modules/sources/index.ts';
+import type { LoadCatalogue } from '../../network-policy/index.ts';
+import { ANNOTATION_MODES, type AnnotationMode } from '../../network-policy/settings/index.ts';
 import { isEnabled } from './governance-flags.ts';
 
 export interface NetworkPolicyFlags {
@@ -48,5 +49,11 @@ export function catalogueLoader(
   { sources, verification, log }: CatalogueConfiguration,
 ): LoadCatalogue | undefined {
   const note = (text: string): void => log.warn({ catalogue: name, note: text }, 'catalogue of network providers');
-  return name === '' ? undefined : (signal) => loadCatalogue([name], { sources, verification, note, signal });
+  return name === ''
+    ? undefined
+    : async (signal) => {
+        // Loaded lazily: `start` only passes the flag on.
+        const { loadCatalogue } = await import('../netpol/load-catalogue.ts');
+        return await loadCatalogue([name], { sources, verification, note, signal });
+      };
 }

@@ -1,5 +1,5 @@
 import { Option } from 'commander';
-import { DEFAULT_GOVERNANCE_SETTINGS } from '../../governance/index.ts';
+import { DEFAULT_GOVERNANCE_SETTINGS } from '../../governance/settings/index.ts';
 
 /** The flag `--cluster-name`, as of the controller. */
 export function clusterNameOption(): Option {

@@ -11,7 +11,6 @@ import {
 } from '../../resources/index.ts';
 import {
   CRDS,
-  GOVERNANCE_ROLES,
   INSTALL_PARTS,
   type InstallContext,
   NAMESPACES,
@@ -19,6 +18,7 @@ import {
   type Right,
   rightsTo,
 } from '../../installation/index.ts';
+import { GOVERNANCE_ROLES } from '../../installation/objects/index.ts';
 
 /** An object with its type. */
 interface Found {

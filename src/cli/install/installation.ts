@@ -1,7 +1,8 @@
 // The steps of an installation. An upgrade has the same steps.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, type KubernetesCluster, listAll, unlessGone } from '../../cluster/index.ts';
-import { foreignReason, policyServerObjectName } from '../../lifecycle/index.ts';
+import { foreignReason } from '../../lifecycle/index.ts';
+import { policyServerObjectName } from '../../lifecycle/access-rules/index.ts';
 import {
   apiVersionOf,
   DEFAULT_POLICY_SERVER,

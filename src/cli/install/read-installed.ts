@@ -13,10 +13,10 @@ import {
   CLUSTER_BINDINGS,
   CONTROLLER,
   DEPLOYMENTS,
-  GOVERNANCE_BINDINGS,
   INSTALL_PARTS,
   type InstallContext,
 } from '../../installation/index.ts';
+import { GOVERNANCE_BINDINGS } from '../../installation/objects/index.ts';
 import type { InstalledObjects } from './kept-values.ts';
 
 /**

@@ -3,7 +3,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { ApiError, type KubernetesCluster, listAll, unlessForbidden, unlessGone } from '../../cluster/index.ts';
-import { isRunning, OTHER_CONTROLLERS } from '../../governance/index.ts';
+import { isRunning } from '../../governance/index.ts';
+import { OTHER_CONTROLLERS } from '../../governance/access-rules/index.ts';
 import {
   ALL_KINDS,
   CONFIGURATION_POLICIES,
@@ -40,13 +41,13 @@ import {
   kubewardenControllers,
   NAMESPACES,
   OWNED_KINDS,
-  PASSED_ON,
   PODS,
   type Right,
   rightsTo,
   ROLE_BINDINGS,
   WEBHOOK_CONFIGURATIONS,
 } from '../../installation/index.ts';
+import { PASSED_ON } from '../../installation/objects/index.ts';
 import { removeFinalizers } from './remove-finalizers.ts';
 import { checkNamespace, checkRights } from './preflight.ts';
 

@@ -4,7 +4,6 @@ import { DEFAULT_TIMEOUT_SECONDS } from '../../engine/definition/index.ts';
 import { createGuest, FUEL_PER_SECOND, MAX_ANSWER_BYTES, type PolicyGuest } from '../../engine/index.ts';
 import { compilePolicyModule } from '../../modules/compiling/index.ts';
 import {
-  LARGEST_MODULE_BYTES,
   digestOf,
   type ExecutionMode,
   executionModeOf,
@@ -15,6 +14,7 @@ import {
   requireProtocol,
   writeMetadata,
 } from '../../modules/index.ts';
+import { LARGEST_MODULE_BYTES } from '../../modules/sources/index.ts';
 import { readText } from '../document.ts';
 import { CliError, usageError } from '../errors.ts';
 import { targetReference } from './module-source.ts';

@@ -1,6 +1,7 @@
 // `portcullis load`: copies the modules of a tarball into the cache of the user.
 import { Command } from 'commander';
-import { LARGEST_MODULE_BYTES, ModuleStore } from '../../modules/index.ts';
+import { ModuleStore } from '../../modules/index.ts';
+import { LARGEST_MODULE_BYTES } from '../../modules/sources/index.ts';
 import { CliError } from '../errors.ts';
 import { sizeText } from '../output.ts';
 import { Progress } from '../progress.ts';

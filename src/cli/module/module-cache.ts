@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { LARGEST_MODULE_BYTES, ModuleCache } from '../../modules/index.ts';
+import { ModuleCache } from '../../modules/index.ts';
+import { LARGEST_MODULE_BYTES } from '../../modules/sources/index.ts';
 import { cacheFolder } from '../cache-folder.ts';
 
 /** The modules that commands of the user share. */

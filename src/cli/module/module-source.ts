@@ -2,7 +2,6 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import {
-  LARGEST_MODULE_BYTES,
   digestOf,
   isBuiltin,
   type FileReference,
@@ -12,9 +11,9 @@ import {
   parseBuiltin,
   parseReference,
   readModuleFile,
-  type SourcesConfig,
   type Verification,
 } from '../../modules/index.ts';
+import { LARGEST_MODULE_BYTES, type SourcesConfig } from '../../modules/sources/index.ts';
 import { usageError } from '../errors.ts';
 import type { Progress } from '../progress.ts';
 import { transferLabel } from '../transfer-label.ts';

@@ -1,5 +1,5 @@
 // The proxies of the environment, in the variables that Go programs and curl read. Loads nothing of src/modules.
-import type { SourcesConfig } from '../../modules/index.ts';
+import type { SourcesConfig } from '../../modules/sources/index.ts';
 
 /** Hosts of this machine never need a proxy. */
 const LOOPBACK = 'localhost,127.0.0.0/8,::1';

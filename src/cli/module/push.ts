@@ -14,8 +14,8 @@ import {
   readMetadata,
   type RegistryReference,
   requireProtocol,
-  type SourcesConfig,
 } from '../../modules/index.ts';
+import type { SourcesConfig } from '../../modules/sources/index.ts';
 import { errorText } from '../../values/index.ts';
 import { CliError, usageError } from '../errors.ts';
 import { isCataloguePath, readCatalogueFiles } from './catalogue-files.ts';

@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { DEFAULT_SOURCES, parseSources, type SourcesConfig } from '../../modules/index.ts';
+import { DEFAULT_SOURCES, parseSources, type SourcesConfig } from '../../modules/sources/index.ts';
 import { readText } from '../document.ts';
 import { proxiesOf } from './proxy-environment.ts';
 import type { SourceFlags } from './source-flags.ts';

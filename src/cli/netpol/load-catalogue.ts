@@ -1,6 +1,7 @@
 // The builtin catalogue of network providers with those of files, folders and registries.
 import { builtinCatalogue, type Catalogue, parseCatalogue } from '../../engine/network-policy/index.ts';
-import type { SourcesConfig, Verification } from '../../modules/index.ts';
+import type { Verification } from '../../modules/index.ts';
+import type { SourcesConfig } from '../../modules/sources/index.ts';
 import { errorText } from '../../values/index.ts';
 import { CliError } from '../errors.ts';
 import { oneLine } from '../table.ts';

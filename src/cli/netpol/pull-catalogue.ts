@@ -6,9 +6,9 @@ import {
   parseReference,
   PROVIDER_CATALOGUE,
   type RegistryReference,
-  type SourcesConfig,
   type Verification,
 } from '../../modules/index.ts';
+import type { SourcesConfig } from '../../modules/sources/index.ts';
 import { MAX_CATALOGUE_LENGTH } from '../../engine/network-policy/index.ts';
 import { cacheFolder } from '../cache-folder.ts';
 import { CliError, usageError } from '../errors.ts';

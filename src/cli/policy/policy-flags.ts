@@ -10,9 +10,9 @@ import {
   type PolicyMetadata,
   readMetadata,
   requireSupportedMode,
-  type SourcesConfig,
   type TrustRoot,
 } from '../../modules/index.ts';
+import type { SourcesConfig } from '../../modules/sources/index.ts';
 import { commaList } from '../comma-list.ts';
 import { parseJsonArgument, readDocument, readText } from '../document.ts';
 import { parseJson, valueAt } from '../../values/index.ts';

@@ -1,7 +1,8 @@
 // Host capabilities for commands: answered from a recorded session, or as on a machine without a cluster.
 import { AsyncCapabilities, type HostCaller, ReplayPort, SessionRecorder } from '../../engine/index.ts';
 import { LazyImages } from '../../evaluation/index.ts';
-import type { SourcesConfig, TrustRoot } from '../../modules/index.ts';
+import type { TrustRoot } from '../../modules/index.ts';
+import type { SourcesConfig } from '../../modules/sources/index.ts';
 
 /** Answers host capabilities, and keeps what could not be answered. */
 export class SessionCapabilities {

@@ -1,7 +1,7 @@
 // `portcullis serve`: a policy server for production, with the flags and environment variables of Kubewarden's policy server.
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { DEFAULT_TIMEOUT_SECONDS } from '../../engine/definition/index.ts';
-import { LARGEST_MODULE_BYTES, type SourcesConfig } from '../../modules/index.ts';
+import { LARGEST_MODULE_BYTES, type SourcesConfig } from '../../modules/sources/index.ts';
 import { createLog, type Logger } from '../../log/index.ts';
 import { PolicyServer, type PolicyServerOptions } from '../../server/index.ts';
 import { addLogFlags, addMemberFlags, type LogFlags, type MemberFlags } from '../daemon-flags.ts';

@@ -7,24 +7,23 @@ import {
   CONTROLLER_RULES,
   OWN_KINDS_RULES,
   policyServerObjectName,
-} from '../../lifecycle/index.ts';
+} from '../../lifecycle/access-rules/index.ts';
 import {
   NETWORK_POLICY_ANNOTATION_RULES,
   NETWORK_POLICY_READER_RULES,
   NETWORK_POLICY_STATUS_RULES,
   NETWORK_POLICY_SUBRESOURCE_RULES,
-  type ProjectionOptions,
-} from '../../network-policy/index.ts';
-import type { AccessRule, KubernetesObject } from '../../resources/index.ts';
-import { REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../../control/index.ts';
+} from '../../network-policy/access-rules/index.ts';
+import type { ProjectionOptions } from '../../network-policy/settings/index.ts';
+import { type AccessRule, knownKind, type KubernetesObject } from '../../resources/index.ts';
+import { REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../../control/access-rules/index.ts';
 import {
-  CLUSTER_BINDINGS,
   GOVERNANCE_BINDINGS,
   governanceAccess,
   governanceBindings,
   userRoles,
   withoutComments,
-} from '../../installation/index.ts';
+} from '../../installation/objects/index.ts';
 import { applyObject, removeObject } from './apply-object.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 import { POLICY_SERVER } from './roles.ts';
@@ -37,6 +36,7 @@ const POLICY_READER_RULES: readonly AccessRule[] = [
   ...ACCESS_REVIEW_RULES,
 ];
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
+const CLUSTER_BINDINGS = knownKind(`${RBAC_GROUP}/v1`, 'ClusterRoleBinding');
 
 export const CONTROLLER_USER = serviceAccount(CONTROLLER);
 export const POLICY_SERVER_USER = serviceAccount(POLICY_SERVER_ACCOUNT);

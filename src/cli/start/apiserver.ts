@@ -2,9 +2,8 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import type { EmbeddedCluster } from '../../apiserver/index.ts';
-import type { AnnotationMode } from '../../network-policy/index.ts';
+import type { AnnotationMode } from '../../network-policy/settings/index.ts';
 import { POLICY_SERVERS } from '../../resources/index.ts';
-import { readObjects } from '../cluster/apply-files.ts';
 import { roleNames } from '../install/role-names.ts';
 import { portNumber } from '../port-flag.ts';
 import { stopSignal } from '../signals.ts';
@@ -15,7 +14,7 @@ import { GOVERNANCE_EXAMPLE, NETWORK_POLICY_EXAMPLE, POLICY_EXAMPLE_FILES } from
 import { installationGuard } from './installation-guard.ts';
 import { type LocalCluster, startLocalCluster } from './local-cluster.ts';
 import { POLICY_SERVER } from './roles.ts';
-import { startLog } from './start-server.ts';
+import { startLog } from './start-log.ts';
 
 interface ApiserverFlags {
   readonly dataDir: string;
@@ -78,6 +77,8 @@ async function furnish({ cluster, isNew }: LocalCluster, { examples, governance 
 }
 
 async function applyExamples(cluster: EmbeddedCluster, withGovernance: boolean): Promise<void> {
+  // Loaded lazily: most starts add no examples.
+  const { readObjects } = await import('../cluster/apply-files.ts');
   const files = [...POLICY_EXAMPLE_FILES, NETWORK_POLICY_EXAMPLE, ...(withGovernance ? [GOVERNANCE_EXAMPLE] : [])];
   for (const object of await readObjects(files, false)) {
     await applyObject(cluster, object);

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { ANNOTATIONS } from '../../resources/index.ts';
-import type { LocalCertificates } from '../../control/index.ts';
+import type { LocalCertificates } from '../../control/certificates/index.ts';
 import { wrapParagraphs } from '../help-text.ts';
 import { resetCommandFor } from './data-folder.ts';
 import { EXAMPLES } from './examples-folder.ts';
 import { pathFromHere } from './path-from-here.ts';
 import { terminalWidth } from '../table.ts';
-import { headed } from './start-server.ts';
+import { headed } from './headed.ts';
 
 /** A change that passes validation and fails at load: the module does not exist. */
 const BROKEN = '{"spec":{"module":"file:///not/there/yet.wasm"}}';

@@ -1,7 +1,7 @@
 // The ValidatingAdmissionPolicies of an installation, for the cluster of `portcullis start`.
 import type { AdmissionGuard } from '../../apiserver/index.ts';
-import { createManifestsGuest } from '../../engine/index.ts';
-import { accessGuard, annotationGuard, recordGuards, withoutComments } from '../../installation/index.ts';
+import { createManifestsGuest } from '../../engine/guests/index.ts';
+import { accessGuard, annotationGuard, recordGuards, withoutComments } from '../../installation/objects/index.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 
 /** The part of a ValidatingAdmissionPolicy that names what it is for. A binding has none. */

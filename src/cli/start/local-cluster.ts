@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AdmissionGuard, EmbeddedCluster, Gateway } from '../../apiserver/index.ts';
 import { ALL_KINDS, customResourceDefinition, knownKind } from '../../resources/index.ts';
-import { ensureLocalCertificates } from '../../control/index.ts';
+import { ensureLocalCertificates } from '../../control/certificates/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { applyObject } from './apply-object.ts';
 import { ensureTokens, staticTokens, writeKubeconfigs } from './credentials.ts';

@@ -1,5 +1,5 @@
 // What the processes of `start` are: commands of this program with their flags.
-import type { LocalCertificates } from '../../control/index.ts';
+import type { LocalCertificates } from '../../control/certificates/index.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 import { credentialFiles } from './data-folder.ts';
 import type { Role } from './role-process.ts';

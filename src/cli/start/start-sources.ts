@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { ALL_MODULES, type SourcesConfig } from '../../modules/index.ts';
+import { ALL_MODULES, type SourcesConfig } from '../../modules/sources/index.ts';
 import { readServerSources } from '../module/read-sources.ts';
 import type { SourceFlags } from '../module/source-flags.ts';
 import { EXAMPLES } from './examples-folder.ts';

@@ -1,12 +1,15 @@
 // `portcullis start --policies PATH`: a policy server for a policies file or for manifests, without a cluster.
 import { resolve } from 'node:path';
-import type { LocalCertificates } from '../../control/index.ts';
+import type { LocalCertificates } from '../../control/certificates/index.ts';
 import { readVerification } from '../module/read-verification.ts';
 import { stopSignal } from '../signals.ts';
 import { resetCommandFor, writeAddress } from './data-folder.ts';
 import { pathFromHere } from './path-from-here.ts';
 import { hasManifests, policyManifests } from './policy-manifests.ts';
-import { headed, policyTable, startLog, startServer } from './start-server.ts';
+import { headed } from './headed.ts';
+import { policyTable } from './policy-table.ts';
+import { startLog } from './start-log.ts';
+import { startServer } from './start-server.ts';
 import type { StartFlags } from './start-flags.ts';
 import { startSources } from './start-sources.ts';
 

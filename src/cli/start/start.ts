@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
-import { ensureLocalCertificates } from '../../control/index.ts';
+import { ensureLocalCertificates } from '../../control/certificates/index.ts';
 import { addFailingPoliciesFlags } from '../controller/failing-policies-flags.ts';
 import { addGovernanceFlags } from '../controller/governance-flags.ts';
 import { addNetworkPolicyFlags } from '../controller/network-policy-flags.ts';

@@ -1,5 +1,5 @@
 // RBAC rules of a replica. Written out, so that a server for a policies file need not load the kinds.
-import type { AccessRule } from '../resources/index.ts';
+import type { AccessRule } from '../../resources/index.ts';
 
 /**
  * Rules of a ClusterRole. A replica watches the labels of namespaces while a policy has a namespaceSelector; without

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { ensureLocalCertificates } from './local-certificates.ts';
-import { CONTROL_NAME } from './replica-protocol.ts';
-import { watchTls } from '../https/index.ts';
+import { CONTROL_NAME } from '../replica-protocol.ts';
+import { watchTls } from '../../https/index.ts';
 
 describe('certificates', () => {
   let folder: string;

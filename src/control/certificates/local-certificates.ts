@@ -2,8 +2,8 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createAuthority, issueCertificate } from '../https/index.ts';
-import { CONTROL_NAME } from './replica-protocol.ts';
+import { createAuthority, issueCertificate } from '../../https/index.ts';
+import { CONTROL_NAME } from '../replica-protocol.ts';
 
 /** Long enough for a CA that a developer configured in curl or a cluster. Days. */
 const CA_DAYS = 3650;

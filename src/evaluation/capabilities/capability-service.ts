@@ -5,7 +5,8 @@ import type { CapabilityConnection, CapabilityRequest } from './capability-conne
 import type { ClusterSource } from '../cluster-objects/cluster-source.ts';
 import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
 import type { LogEntry } from '../../log/index.ts';
-import type { SourcesConfig, TrustRoot } from '../../modules/index.ts';
+import type { TrustRoot } from '../../modules/index.ts';
+import type { SourcesConfig } from '../../modules/sources/index.ts';
 import { endThread, startThread } from '../../threads/index.ts';
 
 /** Given to the capability thread when it starts. */

@@ -1,5 +1,6 @@
 import type { ImageCall, ImageReader, ImageRequest } from '../../engine/index.ts';
-import type { SourcesConfig, TrustRoot } from '../../modules/index.ts';
+import type { TrustRoot } from '../../modules/index.ts';
+import type { SourcesConfig } from '../../modules/sources/index.ts';
 
 /** Reads images in registries. Loads the code for that with the first call, because most policies make none. */
 export class LazyImages implements ImageReader {

@@ -2,7 +2,6 @@
 import { EngineError, type ImageCall, type ImageReader, type ImageRequest } from '../../engine/index.ts';
 import {
   anonymousSources,
-  DEFAULT_SOURCES,
   digestOf,
   hostPlatform,
   ModuleError,
@@ -11,12 +10,12 @@ import {
   readImageConfig,
   type RegistryReference,
   resolveDigest,
-  type SourcesConfig,
   type TransferOptions,
   type TrustRoot,
   verificationOf,
   verifyReference,
 } from '../../modules/index.ts';
+import { DEFAULT_SOURCES, type SourcesConfig } from '../../modules/sources/index.ts';
 import { errorText, shortened } from '../../values/index.ts';
 import { NotBegun, SharedAnswers } from './shared-answers.ts';
 import { TransferSlots } from './transfer-slots.ts';

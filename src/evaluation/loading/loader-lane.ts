@@ -3,7 +3,8 @@
 import { rmSync } from 'node:fs';
 import type { Worker } from 'node:worker_threads';
 import { modulesOf } from '../../engine/definition/index.ts';
-import type { PeerAddresses, PeerSource, SourcesConfig, Verification } from '../../modules/index.ts';
+import type { PeerAddresses, PeerSource, Verification } from '../../modules/index.ts';
+import type { SourcesConfig } from '../../modules/sources/index.ts';
 import type { CapabilityConnection } from '../capabilities/capability-connection.ts';
 import { CompileDeadline } from './compile-deadline.ts';
 import type { CompiledPolicyModule } from '../compiled-module.ts';

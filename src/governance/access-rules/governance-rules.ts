@@ -1,6 +1,20 @@
 // Access rules of the governance controllers and of the governance account.
-import { type AccessRule, GOVERNANCE_GROUP, POLICIES_GROUP, POLICY_KINDS, POLICY_SERVERS } from '../resources/index.ts';
-import { OTHER_CONTROLLERS } from './other-controllers.ts';
+import {
+  type AccessRule,
+  GOVERNANCE_GROUP,
+  POLICIES_GROUP,
+  POLICY_KINDS,
+  POLICY_SERVERS,
+} from '../../resources/index.ts';
+
+/** The names of the Deployments of Open Cluster Management that reconcile governance kinds. */
+export const OTHER_CONTROLLERS: readonly string[] = [
+  'governance-policy-propagator',
+  'governance-policy-framework',
+  'governance-policy-addon-controller',
+  'config-policy-controller',
+  'cert-policy-controller',
+];
 
 /** The default service account that reads and writes the objects of policies. */
 export const GOVERNANCE_ACCOUNT = 'portcullis-governance';

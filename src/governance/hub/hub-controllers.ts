@@ -21,7 +21,7 @@ import { countCopies } from './copy-counts.ts';
 import { ControllerSet } from '../parts/controller-set.ts';
 import { DependencyGraphs, policySetKeys } from '../dependencies/dependency-graphs.ts';
 import { type GovernanceParts, specChanged } from '../parts/governance-parts.ts';
-import { type GovernedNamespaces, isGoverned } from '../policy/governance-settings.ts';
+import { type GovernedNamespaces, isGoverned } from '../settings/governance-settings.ts';
 import { MissingKinds } from '../objects/missing-kinds.ts';
 import { ClusterNamespaces } from './propagation/cluster-namespaces.ts';
 import { CopyPlans } from './propagation/copy-plans.ts';

@@ -1,5 +1,6 @@
 // Whether governance works: controllers beside ours, its namespace, and the rights of policies.
-import { GOVERNANCE_ACCOUNT, isRunning, OTHER_CONTROLLERS, RIGHTS_ROLE } from '../../governance/index.ts';
+import { isRunning, RIGHTS_ROLE } from '../../governance/index.ts';
+import { GOVERNANCE_ACCOUNT, OTHER_CONTROLLERS } from '../../governance/access-rules/index.ts';
 import { isJsonObject, MANAGED_BY, textsOf } from '../../resources/index.ts';
 import { accountOf, reportedRights, rightTexts } from '../rights/account-rights.ts';
 import { DEPLOYMENTS } from '../kinds.ts';

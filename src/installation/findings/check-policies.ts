@@ -13,18 +13,12 @@ import {
   type PolicyServerObject,
   privilegedNames,
 } from '../../resources/index.ts';
-import { ALL_MODULES } from '../../modules/index.ts';
+import { ALL_MODULES } from '../../modules/sources/index.ts';
 import { isOurConfiguration } from '../our-configurations.ts';
 import { policyServerProgress } from '../installed-state.ts';
-import {
-  foreignReason,
-  isTakenOver,
-  KEPT_REASONS,
-  POLICY_ACTIVE,
-  policyServerObjectName,
-  REASONS,
-  tenantModules,
-} from '../../lifecycle/index.ts';
+import { foreignReason, KEPT_REASONS, POLICY_ACTIVE, REASONS, tenantModules } from '../../lifecycle/index.ts';
+import { policyServerObjectName } from '../../lifecycle/access-rules/index.ts';
+import { isTakenOver } from '../../lifecycle/grants/index.ts';
 import { checkIssues } from './check-issues.ts';
 import { checkParameters } from './check-parameters.ts';
 import { controllerOf, hasAvailablePods } from './controller-arguments.ts';

@@ -3,7 +3,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { isJsonObject, type JsonObject, type KubernetesObject, textOf } from '../../resources/index.ts';
 import { configurationName, isOurConfiguration, webhooksOf } from '../our-configurations.ts';
 import { DEPLOYMENTS } from '../kinds.ts';
-import { policyServerObjectName } from '../../lifecycle/index.ts';
+import { policyServerObjectName } from '../../lifecycle/access-rules/index.ts';
 import { certificateMode } from './check-installation.ts';
 import { controllerOf, hasAvailablePods } from './controller-arguments.ts';
 import { foreignReasonOf } from './check-policies.ts';

@@ -8,7 +8,7 @@ import type {
   PolicyIssue,
   PolicyServerObject,
 } from '../../resources/index.ts';
-import { policyServerObjectName } from '../../lifecycle/index.ts';
+import { policyServerObjectName } from '../../lifecycle/access-rules/index.ts';
 import { type CertifiedKey, createAuthority, issueCertificate } from '../../https/index.ts';
 import { defaultValues } from '../read-values.ts';
 import { installObjects } from '../install-objects.ts';

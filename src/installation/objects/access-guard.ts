@@ -1,5 +1,5 @@
 // Limits of the controller's rights that RBAC cannot express.
-import { ACCESS_REVIEW_RULES, POLICY_SERVER_CLUSTER_ROLE_PREFIX } from '../../lifecycle/index.ts';
+import { ACCESS_REVIEW_RULES, POLICY_SERVER_CLUSTER_ROLE_PREFIX } from '../../lifecycle/access-rules/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
 import { controllerGuard, quoted } from './admission-guard.ts';
 import type { InstallContext } from './naming.ts';

@@ -6,8 +6,8 @@ import {
   CONTROLLER_NAMESPACE_RULES,
   EXTERNAL_CERTIFICATE_NAMESPACE_RULES,
   POLICY_SERVER_NAMESPACE_RULES,
-} from '../../lifecycle/index.ts';
-import { NETWORK_POLICY_STATUS_RULES } from '../../network-policy/index.ts';
+} from '../../lifecycle/access-rules/index.ts';
+import { NETWORK_POLICY_STATUS_RULES } from '../../network-policy/access-rules/index.ts';
 import {
   type AccessRule,
   ADMISSION_POLICIES,

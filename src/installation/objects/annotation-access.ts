@@ -1,5 +1,5 @@
 // The right to annotate NetworkPolicies, and the limit to it that RBAC cannot express.
-import { NETWORK_POLICY_ANNOTATION_RULES } from '../../network-policy/index.ts';
+import { NETWORK_POLICY_ANNOTATION_RULES } from '../../network-policy/access-rules/index.ts';
 import { ANNOTATIONS, type KubernetesObject } from '../../resources/index.ts';
 import { commented } from './comments.ts';
 import { controllerGuard, quoted } from './admission-guard.ts';

@@ -4,7 +4,7 @@ import {
   GOVERNANCE_ACCOUNT_RULES,
   GOVERNANCE_CONTROLLER_RULES,
   governanceNamespaceRules,
-} from '../../governance/index.ts';
+} from '../../governance/access-rules/index.ts';
 import type { AccessRule, KubernetesObject } from '../../resources/index.ts';
 import { commented } from './comments.ts';
 import { explainedRules } from './explained-rules.ts';

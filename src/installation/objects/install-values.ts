@@ -1,6 +1,6 @@
 // The declaration of installation values. The values of the Helm chart with their comments and schema, the validation of
 // `portcullis install --values`, and the table in docs/install.md come from it.
-import { ANNOTATION_MODES, type AnnotationMode } from '../../network-policy/index.ts';
+import { ANNOTATION_MODES, type AnnotationMode } from '../../network-policy/settings/index.ts';
 import type { JsonObject, JsonValue } from '../../resources/index.ts';
 
 export type ValueType = 'boolean' | 'integer' | 'list' | 'object' | 'texts' | 'text';

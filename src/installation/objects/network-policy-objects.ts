@@ -1,5 +1,5 @@
 // The controller's rights for the status of NetworkPolicies.
-import { NETWORK_POLICY_READER_RULES } from '../../network-policy/index.ts';
+import { NETWORK_POLICY_READER_RULES } from '../../network-policy/access-rules/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
 import { commented } from './comments.ts';
 import type { Grant } from './governance-objects.ts';

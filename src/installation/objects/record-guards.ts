@@ -1,5 +1,5 @@
 // Who writes the records of the product: PolicyRevisions decide what policy servers serve, PolicyServerReplicas where they are.
-import { POLICY_SERVER_PREFIX } from '../../lifecycle/index.ts';
+import { POLICY_SERVER_PREFIX } from '../../lifecycle/access-rules/index.ts';
 import {
   CLUSTER_COLLECTORS,
   type JsonObject,

@@ -1,6 +1,7 @@
 // The rights that governance policies need, and that the governance account does not have.
 import { ApiError, type Cluster, reviewAccess } from '../../cluster/index.ts';
-import { GOVERNANCE_ACCOUNT, neededRights, rootOf } from '../../governance/index.ts';
+import { neededRights, rootOf } from '../../governance/index.ts';
+import { GOVERNANCE_ACCOUNT } from '../../governance/access-rules/index.ts';
 import {
   type ConfigurationPolicy,
   GOVERNANCE_LABELS,

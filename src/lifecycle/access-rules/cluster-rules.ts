@@ -1,6 +1,6 @@
 // Cluster-wide access rules of the product. Installations grant them, and webhooks exempt the requests that they permit.
 import type { AccessRule } from '../../resources/index.ts';
-import { OWN_KINDS_RULES } from '../admission/own-kinds-registration.ts';
+import { OWN_KINDS_RULES } from './own-kinds-rules.ts';
 import { CONTROLLER_RULES, SELF_REVIEW_RULES } from './controller-rules.ts';
 import { ACCESS_REVIEW_RULES } from '../policy-servers/context-aware-rules.ts';
 import { POLICY_SERVER_RULES } from '../policy-servers/policy-server-rules.ts';

@@ -1,5 +1,6 @@
 import { errorText, nearestKey } from '../../values/index.ts';
-import { parseSources, tenantModuleProblem } from '../../modules/index.ts';
+import { tenantModuleProblem } from '../../modules/index.ts';
+import { parseSources } from '../../modules/sources/index.ts';
 import { ANNOTATIONS, invalid } from '../../resources/index.ts';
 import { type AnnotationProblem, parseRolloutAnnotations } from '../rollout/rollout-settings.ts';
 import { registryMirrors, tenantModuleHosts, tenantModules } from '../policy-servers/module-sources.ts';

@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { EmbeddedCluster } from '../../apiserver/index.ts';
 import { ApiError, type Cluster, KubernetesCluster, tokenCredentials } from '../../cluster/index.ts';
-import { ensureLocalCertificates } from '../../control/index.ts';
+import { ensureLocalCertificates } from '../../control/certificates/index.ts';
 import {
   ADMISSION_POLICIES,
   ADMISSION_POLICY_GROUPS,

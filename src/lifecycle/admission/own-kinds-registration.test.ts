@@ -9,7 +9,7 @@ import { pino } from 'pino';
 import { ADMIN_USER, EmbeddedCluster } from '../../apiserver/index.ts';
 import { unlessGone } from '../../cluster/index.ts';
 import { SharedCaches } from '../../runtime/index.ts';
-import { ensureLocalCertificates } from '../../control/index.ts';
+import { ensureLocalCertificates } from '../../control/certificates/index.ts';
 import { until } from '../certificates/testing/secrets-scene.ts';
 import { VALIDATING_WEBHOOKS } from '../webhooks/webhook-kinds.ts';
 import { OWN_KINDS_CONFIGURATION } from './own-kinds-configuration.ts';

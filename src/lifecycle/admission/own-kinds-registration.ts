@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { type Cluster, SUBJECT_ACCESS_REVIEWS, unlessGone } from '../../cluster/index.ts';
+import { type Cluster, unlessGone } from '../../cluster/index.ts';
 import {
   aborted,
   Controller,
@@ -9,29 +9,10 @@ import {
   Waiting,
   watch,
 } from '../../runtime/index.ts';
-import { type AccessRule, CONTROLLER_FIELD_MANAGER, MANAGED_BY_SELECTOR } from '../../resources/index.ts';
+import { CONTROLLER_FIELD_MANAGER, MANAGED_BY_SELECTOR } from '../../resources/index.ts';
 import { VALIDATING_WEBHOOKS } from '../webhooks/webhook-kinds.ts';
 import { corrected, type WebhookConfiguration } from '../webhooks/webhook-object.ts';
 import { OWN_KINDS_CONFIGURATION } from './own-kinds-configuration.ts';
-import { API_SERVER_SLICE, ENDPOINT_SLICES } from './review-callers.ts';
-
-/** Access rules of the webhook for our own kinds and its registration. */
-export const OWN_KINDS_RULES: readonly AccessRule[] = [
-  {
-    apiGroups: [VALIDATING_WEBHOOKS.group],
-    resources: [VALIDATING_WEBHOOKS.resource],
-    verbs: ['get', 'list', 'watch', 'create', 'update'],
-  },
-  // The addresses of API servers, which are told more than other clients.
-  {
-    apiGroups: [ENDPOINT_SLICES.group],
-    resources: [ENDPOINT_SLICES.resource],
-    resourceNames: [API_SERVER_SLICE.name],
-    verbs: ['get'],
-  },
-  // What authors of namespaced policies may do.
-  { apiGroups: [SUBJECT_ACCESS_REVIEWS.group], resources: [SUBJECT_ACCESS_REVIEWS.resource], verbs: ['create'] },
-];
 
 /** Delay before checking again whether API servers reach the endpoint. Milliseconds. */
 const NOT_REACHED_RETRY_MS = 5_000;

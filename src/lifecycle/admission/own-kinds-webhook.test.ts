@@ -17,7 +17,7 @@ import {
   POLICY_REVISIONS,
 } from '../../resources/index.ts';
 import { SharedCaches } from '../../runtime/index.ts';
-import { ensureLocalCertificates, type LocalCertificates } from '../../control/index.ts';
+import { ensureLocalCertificates, type LocalCertificates } from '../../control/certificates/index.ts';
 import { OWN_KINDS_CONFIGURATION } from './own-kinds-configuration.ts';
 import { OwnKindsWebhook } from './own-kinds-webhook.ts';
 import { policy, revision } from './testing/own-kinds-objects.ts';

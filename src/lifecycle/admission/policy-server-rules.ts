@@ -1,10 +1,10 @@
 // Validates PolicyServers beyond their schema.
-import { isCertificate } from '../../modules/index.ts';
+import { isCertificate } from '../../modules/sources/index.ts';
 import { parseQuantity, Quantity } from '../../cel/index.ts';
 import { isCapabilityPattern } from '../../engine/index.ts';
 import { forbidden, invalid, labelErrors, type PolicyServerObject, required } from '../../resources/index.ts';
 import { dnsSubdomainProblems, qualifiedNameProblems } from '../../names/index.ts';
-import { LARGEST_MODULE_MEBIBYTES } from '../policy-servers/max-module-size.ts';
+import { LARGEST_MODULE_MEBIBYTES } from '../grants/max-module-size.ts';
 import { DEFAULT_PORTS, SERVICE_PORT } from '../policy-servers/policy-server-ports.ts';
 import { unusedFields } from '../policy-servers/spec-support.ts';
 import type { Findings } from './findings.ts';

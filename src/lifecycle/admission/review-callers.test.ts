@@ -8,7 +8,7 @@ import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { EmbeddedCluster } from '../../apiserver/index.ts';
 import { ApiError, type Cluster, SUBJECT_ACCESS_REVIEWS } from '../../cluster/index.ts';
-import { ensureLocalCertificates, type LocalCertificates } from '../../control/index.ts';
+import { ensureLocalCertificates, type LocalCertificates } from '../../control/certificates/index.ts';
 import {
   ADMISSION_POLICIES,
   ANNOTATIONS,

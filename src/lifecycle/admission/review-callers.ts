@@ -8,7 +8,7 @@ import { CallerProofs } from './caller-proofs.ts';
 import type { OwnKindsReview } from './own-kinds-review.ts';
 
 /** The addresses of API servers, which each API server writes: https://kubernetes.io/docs/reference/networking/ports-and-protocols/ */
-export const API_SERVER_SLICE = { namespace: 'default', name: 'kubernetes' } as const;
+const API_SERVER_SLICE = { namespace: 'default', name: 'kubernetes' } as const;
 export const ENDPOINT_SLICES = knownKind('discovery.k8s.io/v1', 'EndpointSlice');
 
 /** An unknown address causes a read of the addresses and a proof at most this often. Milliseconds. */

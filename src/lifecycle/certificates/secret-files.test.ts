@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
-import { ensureLocalCertificates } from '../../control/index.ts';
+import { ensureLocalCertificates } from '../../control/certificates/index.ts';
 import { replaceFiles } from './atomic-folder.ts';
 import { SecretFiles } from './secret-files.ts';
 import { servedCertificateFault } from './served-certificate.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import { type ControlAddress, type ControlClient, policyServersOf } from '../../control/index.ts';
-import { LARGEST_MODULE_BYTES } from '../../modules/index.ts';
+import { LARGEST_MODULE_BYTES } from '../../modules/sources/index.ts';
 import type { CopyKey } from './wanted-copies.ts';
 
 /** Time for the answer of a replica, connection included. Milliseconds. */

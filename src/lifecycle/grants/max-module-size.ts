@@ -1,4 +1,4 @@
-import { LARGEST_MODULE_BYTES } from '../../modules/index.ts';
+import { LARGEST_MODULE_BYTES } from '../../modules/sources/index.ts';
 import type { PolicyServerObject } from '../../resources/index.ts';
 
 /** The most that `spec.maxModuleSize` may be. MiB. */

@@ -1,8 +1,8 @@
 // `sources.yml`: settings of module sources and their CAs.
 import { createHash } from 'node:crypto';
-import { ALL_MODULES } from '../../modules/index.ts';
+import { ALL_MODULES } from '../../modules/sources/index.ts';
 import { ANNOTATIONS, type PolicyServerObject } from '../../resources/index.ts';
-import { isTakenOver } from './tenant-capabilities.ts';
+import { isTakenOver } from '../grants/tenant-capabilities.ts';
 
 /** An entry of {@link ANNOTATIONS.tenantModules} that adds nothing, because builtin modules are always allowed. */
 const BUILTIN_MODULES_ONLY = 'builtin';

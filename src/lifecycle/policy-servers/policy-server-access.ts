@@ -1,6 +1,6 @@
 // The service account of a PolicyServer's pods, and its rights.
 import type { AccessRule, JsonObject, PolicyServerObject } from '../../resources/index.ts';
-import { REPLICA_CLUSTER_RULES, REPLICA_POD_RULES } from '../../control/index.ts';
+import { REPLICA_CLUSTER_RULES, REPLICA_POD_RULES } from '../../control/access-rules/index.ts';
 import {
   policyServerClusterRoleName,
   policyServerLabels,

@@ -12,8 +12,8 @@ import {
 import { type PolicyServerPorts, policyServerPorts } from './policy-server-ports.ts';
 import type { PolicyServerSettings } from './policy-server-settings.ts';
 import { runningImage } from './running-image.ts';
-import { maxModuleMebibytes } from './max-module-size.ts';
-import { tenantCapabilities } from './tenant-capabilities.ts';
+import { maxModuleMebibytes } from '../grants/max-module-size.ts';
+import { tenantCapabilities } from '../grants/tenant-capabilities.ts';
 import {
   verificationAnnotations,
   verificationFlags,

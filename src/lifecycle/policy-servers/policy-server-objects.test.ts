@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { parseSources } from '../../modules/index.ts';
+import { parseSources } from '../../modules/sources/index.ts';
 import {
   ANNOTATIONS,
   type JsonObject,

@@ -3,7 +3,7 @@
 // Kubernetes lets a user grant only rights that the user has, unless it has the verbs `escalate` and `bind`, which would allow
 // the controller to grant itself anything. So the controller has the rights of policy servers, and those of ClusterRoles with
 // CONTEXT_AWARE_LABEL, and can grant no others.
-import { REPLICA_CLUSTER_RULES, REPLICA_POD_RULES } from '../../control/index.ts';
+import { REPLICA_CLUSTER_RULES, REPLICA_POD_RULES } from '../../control/access-rules/index.ts';
 import type { AccessRule } from '../../resources/index.ts';
 
 /** Verbs to watch, apply and remove objects. */

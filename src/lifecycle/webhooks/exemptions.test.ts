@@ -10,7 +10,7 @@ import type {
   GroupVersionResource,
   RuleRequest,
 } from '../../resources/index.ts';
-import { REPLICA_RULES } from '../../control/index.ts';
+import { REPLICA_RULES } from '../../control/access-rules/index.ts';
 import { CERTIFICATE_NAMESPACE_RULES } from '../certificates/certificate-rules.ts';
 import { CLUSTER_RULES, REVIEW_RULES } from '../access-rules/cluster-rules.ts';
 import { CONTROLLER_NAMESPACE_RULES } from '../access-rules/controller-rules.ts';

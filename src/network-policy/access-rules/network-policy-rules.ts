@@ -1,6 +1,6 @@
 // Access rules of the controller of NetworkPolicyStatuses.
-import { builtinCatalogue, type VersionObject } from '../engine/network-policy/index.ts';
-import { type AccessRule, PORTCULLIS_GROUP } from '../resources/index.ts';
+import { builtinCatalogue, type VersionObject } from '../../engine/network-policy/index.ts';
+import { type AccessRule, PORTCULLIS_GROUP } from '../../resources/index.ts';
 
 /** The ConfigMaps with settings of network providers. */
 export const PROVIDER_CONFIG_MAPS: readonly string[] = [

@@ -1,7 +1,8 @@
 // A policy server as a replica of a PolicyServer: serves the PolicyRevisions of a cluster, and reports its progress.
 // Assembly only.
 import { isNamespacedPolicyId, namespaceOfPolicyId } from '../../resources/index.ts';
-import { isDigest, LARGEST_MODULE_BYTES, ModuleCache, type PeerAddresses } from '../../modules/index.ts';
+import { isDigest, ModuleCache, type PeerAddresses } from '../../modules/index.ts';
+import { LARGEST_MODULE_BYTES } from '../../modules/sources/index.ts';
 import type { MonitoredVerdict, ObjectReference } from '../../engine/index.ts';
 import { CLUSTER_OWNER } from '../../evaluation/index.ts';
 import type { CompiledPolicyModule, FindResult, PeerAccess, WatchedChange } from '../../evaluation/index.ts';

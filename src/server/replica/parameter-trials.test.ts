@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { readPolicyDefinition } from '../../engine/index.ts';
 import { connectCapabilities, Loader, type LoadOutcome, type LoadRequest } from '../../evaluation/index.ts';
-import { DEFAULT_SOURCES } from '../../modules/index.ts';
+import { DEFAULT_SOURCES } from '../../modules/sources/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
 import type { LoadedRevision } from '../policies/registry-entry.ts';
 import { ExistingParameters } from './existing-parameters.ts';

@@ -5,7 +5,7 @@ import { MAX_DEVIATIONS, POLICY_SERVER_LABEL, POLICY_SERVER_REPLICAS } from '../
 import type { PolicyServerReplica } from '../../resources/index.ts';
 import { LEASES, ObjectCache } from '../../runtime/index.ts';
 import { createLog } from '../../log/index.ts';
-import { REPLICA_RULES } from '../../control/index.ts';
+import { REPLICA_RULES } from '../../control/access-rules/index.ts';
 import { ReplicaReporter } from './replica-report.ts';
 import type { ReplicaReporterOptions } from './replica-report.ts';
 import { MAX_DEVIATION_MESSAGE, replicaStatus, setHash } from './replica-status.ts';

@@ -2,7 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EmbeddedCluster } from '../../../apiserver/index.ts';
 import { ApiError, type Cluster } from '../../../cluster/index.ts';
-import { DEFAULT_GOVERNANCE_SETTINGS, GovernanceControllers } from '../../../governance/index.ts';
+import { GovernanceControllers } from '../../../governance/index.ts';
+import { DEFAULT_GOVERNANCE_SETTINGS } from '../../../governance/settings/index.ts';
 import type { Logger } from '../../../log/index.ts';
 import {
   customResourceDefinition,

@@ -1,5 +1,5 @@
 // The ClusterRole with rights that policies need.
-import { GOVERNANCE_ACCOUNT_RULES } from '../../../governance/index.ts';
+import { GOVERNANCE_ACCOUNT_RULES } from '../../../governance/access-rules/index.ts';
 import type { JsonObject } from '../../../resources/index.ts';
 import type { Right } from '../../../installation/index.ts';
 

@@ -16,9 +16,9 @@ import {
   type ModuleReference,
   type PolicyMetadata,
   readMetadata,
-  type SourcesConfig,
   type Verification,
 } from '../../../modules/index.ts';
+import type { SourcesConfig } from '../../../modules/sources/index.ts';
 import { readDocument, readText } from '../../document.ts';
 import { CliError, EXIT } from '../../errors.ts';
 import { readModule, targetReference } from '../../module/module-source.ts';

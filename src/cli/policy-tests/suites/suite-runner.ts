@@ -2,7 +2,8 @@
 import type { PolicyLogEntry, Verdict } from '../../../engine/index.ts';
 import { verdictOf } from '../../../evaluation/index.ts';
 import { errorText } from '../../../values/index.ts';
-import type { SourcesConfig, TrustRoot } from '../../../modules/index.ts';
+import type { TrustRoot } from '../../../modules/index.ts';
+import type { SourcesConfig } from '../../../modules/sources/index.ts';
 import type { PolicyWarning } from '../../policy/policy-warning.ts';
 import { isVerdict, PolicyRunner, type RunnablePolicy, SettingsRefusal } from '../../policy/policy-runner.ts';
 import { compareVerdict, compareText, type Mismatch } from './compare.ts';

@@ -2,7 +2,8 @@
 import { resolve } from 'node:path';
 import type { RE2JS } from 're2js';
 import { styled } from '../../../values/index.ts';
-import type { SourcesConfig, TrustRoot, Verification } from '../../../modules/index.ts';
+import type { TrustRoot, Verification } from '../../../modules/index.ts';
+import type { SourcesConfig } from '../../../modules/sources/index.ts';
 import { readText } from '../../document.ts';
 import { usageError } from '../../errors.ts';
 import { dataText } from '../../output.ts';

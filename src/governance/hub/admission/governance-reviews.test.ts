@@ -15,7 +15,11 @@ import {
 } from '../../../resources/index.ts';
 import { SharedCaches } from '../../../runtime/index.ts';
 import { DependencyGraphs } from '../../dependencies/dependency-graphs.ts';
-import { DEFAULT_GOVERNANCE_SETTINGS, type GovernanceSettings, isGoverned } from '../../policy/governance-settings.ts';
+import {
+  DEFAULT_GOVERNANCE_SETTINGS,
+  type GovernanceSettings,
+  isGoverned,
+} from '../../settings/governance-settings.ts';
 import { OwnCluster } from '../../targets/own-cluster.ts';
 import { GovernanceReviews } from './governance-reviews.ts';
 import { GOVERNANCE_ERRORS, GOVERNANCE_WARNINGS, type WriteFindings } from './write-findings.ts';

@@ -10,7 +10,7 @@ import {
   POLICY_SETS,
   textOf,
 } from '../../../resources/index.ts';
-import { type GovernedNamespaces, isGoverned } from '../../policy/governance-settings.ts';
+import { type GovernedNamespaces, isGoverned } from '../../settings/governance-settings.ts';
 import { isCopy } from '../../targets/policy-copy.ts';
 import {
   type DependencyWarningsOptions,

@@ -7,7 +7,7 @@ import {
   DependencyError,
   readDependencies,
 } from '../../dependencies/index.ts';
-import { type GovernedNamespaces, isGoverned } from '../../policy/governance-settings.ts';
+import { type GovernedNamespaces, isGoverned } from '../../settings/governance-settings.ts';
 import { POLICY_REASONS } from '../../policy/policy-reasons.ts';
 import { canonicalSpec, copyName, policyCopy } from '../../targets/policy-copy.ts';
 import type { Target, Targets } from '../../targets/targets.ts';

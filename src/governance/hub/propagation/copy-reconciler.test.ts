@@ -11,7 +11,7 @@ import {
   type Policy,
 } from '../../../resources/index.ts';
 import { SharedCaches } from '../../../runtime/index.ts';
-import { DEFAULT_GOVERNANCE_SETTINGS } from '../../policy/governance-settings.ts';
+import { DEFAULT_GOVERNANCE_SETTINGS } from '../../settings/governance-settings.ts';
 import { OwnCluster } from '../../targets/own-cluster.ts';
 import { until } from '../../testing/until.ts';
 import type { Postponed, ResolvedCopy } from './hub-templates.ts';

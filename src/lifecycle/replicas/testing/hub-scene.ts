@@ -16,7 +16,7 @@ import {
 } from '../../../resources/index.ts';
 import type { KubernetesObject, OwnerReference } from '../../../resources/index.ts';
 import { SharedCaches } from '../../../runtime/index.ts';
-import { ensureLocalCertificates } from '../../../control/index.ts';
+import { ensureLocalCertificates } from '../../../control/certificates/index.ts';
 import type { ControlTls } from '../../../control/index.ts';
 import type { KnownReplica, ReplicaChange } from '../replica-directory.ts';
 import { ReplicaHub } from '../replica-hub.ts';

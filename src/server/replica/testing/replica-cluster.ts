@@ -11,7 +11,7 @@ import {
 import type { PolicyServerReplica, ResourceType } from '../../../resources/index.ts';
 import { LEASES } from '../../../runtime/index.ts';
 import type { Lease } from '../../../runtime/index.ts';
-import { REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../../../control/index.ts';
+import { REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../../../control/access-rules/index.ts';
 
 export const NAMESPACE = 'portcullis';
 const REPLICA_USER = { username: 'replica', groups: ['system:authenticated'] };

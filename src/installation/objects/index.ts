@@ -1,0 +1,7 @@
+// An entry of its own for who grants the rights of an installation, and neither installs nor diagnoses one.
+export { accessGuard } from './access-guard.ts';
+export { PASSED_ON, userRoles } from './access-objects.ts';
+export { annotationGuard } from './annotation-access.ts';
+export { withoutComments } from './comments.ts';
+export { GOVERNANCE_BINDINGS, GOVERNANCE_ROLES, governanceAccess, governanceBindings } from './governance-objects.ts';
+export { recordGuards } from './record-guards.ts';
