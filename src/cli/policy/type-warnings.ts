@@ -7,10 +7,9 @@ import {
   describeTypeWarning,
   offlineKinds,
   type PolicyKinds,
-  subjectOfDefinition,
-  subjectOfSpec,
   type TypeWarning,
 } from '../../engine/type-check/index.ts';
+import { subjectOfDefinition, subjectOfSpec } from '../../engine/type-check/subject/index.ts';
 import {
   type AdmissionPolicySpec,
   groupVersionOf,

@@ -2,13 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { JsonObject } from '../values/json-text.ts';
 import { parsePolicies } from '../definition/policies-file.ts';
-import {
-  checkManifestTypes,
-  checkPolicyTypes,
-  describeTypeWarning,
-  offlineKinds,
-  subjectOfDefinition,
-} from './index.ts';
+import { checkManifestTypes, checkPolicyTypes, describeTypeWarning, offlineKinds } from './index.ts';
+import { subjectOfDefinition } from './subject/index.ts';
 
 const KINDS = offlineKinds();
 

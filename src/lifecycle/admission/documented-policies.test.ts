@@ -7,9 +7,9 @@ import {
   describeTypeWarning,
   lintManifest,
   offlineKinds,
-  subjectOfSpec,
   type TypeCheck,
 } from '../../engine/type-check/index.ts';
+import { subjectOfSpec } from '../../engine/type-check/subject/index.ts';
 import { type AdmissionPolicySpec, isJsonObject, type JsonObject, textOf } from '../../resources/index.ts';
 import { documentedManifests } from './testing/documented-manifests.ts';
 import { KINDS, review } from './testing/validation-cases.ts';

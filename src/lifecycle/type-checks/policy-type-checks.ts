@@ -4,7 +4,8 @@ import type { AdmissionPolicySpec } from '../../resources/index.ts';
 import { aborted, type Runnable } from '../../runtime/index.ts';
 import { JobThread } from '../../threads/index.ts';
 import { errorText } from '../../values/index.ts';
-import { neededVersions, type TypeCheckJob } from './type-check-job.ts';
+import { neededVersions } from './needed-versions.ts';
+import type { TypeCheckJob } from './type-check-job.ts';
 import { skippedReport, type TypeCheckReport } from './type-check-report.ts';
 
 /** Time to read what the cluster serves. Milliseconds. */

@@ -1,16 +1,13 @@
-import { checkPolicyTypes, deniesAlways, describeTypeWarning, subjectOfSpec } from '../../engine/type-check/index.ts';
+import { checkPolicyTypes, deniesAlways, describeTypeWarning } from '../../engine/type-check/index.ts';
+import { subjectOfSpec } from '../../engine/type-check/subject/index.ts';
 import {
   type AdmissionPolicySpec,
-  groupVersionOf,
   impossibleRules,
   isGroupSpec,
-  matchedKinds,
   type OpenApiComponents,
   OpenApiSchemas,
   type ServedResource,
-  textOf,
   unservedRules,
-  valueAt,
 } from '../../resources/index.ts';
 import type { TypeCheckReport, TypeProblem } from './type-check-report.ts';
 
@@ -20,19 +17,6 @@ export interface TypeCheckJob {
   readonly served: readonly ServedResource[];
   /** OpenAPI documents of the kinds that it matches. */
   readonly documents: readonly { readonly text: string; readonly hash: string }[];
-}
-
-/** The groups and versions whose documents a check needs; empty if the policy has no expressions. */
-export function neededVersions(spec: AdmissionPolicySpec, served: readonly ServedResource[], limit: number): string[] {
-  const { rules, conditions, uses, parameters = [] } = subjectOfSpec(spec);
-  const hasObjects = conditions.length > 0 || uses.length > 0;
-  const { kinds } = hasObjects ? matchedKinds(rules, served, limit) : { kinds: [] };
-  const versions = [
-    ...kinds.map(({ group, version }) => (group === '' ? version : `${group}/${version}`)),
-    ...uses.map(({ settings }) => textOf(valueAt(settings, 'paramKind', 'apiVersion'))),
-    ...parameters.map(({ apiVersion }) => apiVersion),
-  ];
-  return [...new Set(versions)].filter((one) => one !== '' && groupVersionOf(one).version !== '').slice(0, limit);
 }
 
 /** @param components of each document */

@@ -1,7 +1,7 @@
-import { type AdmissionPolicySpec, isGroupSpec } from '../../resources/index.ts';
-import { parseJson, textOf, valueAt } from '../../values/index.ts';
-import type { PolicyDefinition } from '../definition/policy-definition.ts';
-import type { CheckedParameters, TypeCheckSubject } from './check-policy-types.ts';
+import { type AdmissionPolicySpec, isGroupSpec } from '../../../resources/index.ts';
+import { parseJson, textOf, valueAt } from '../../../values/index.ts';
+import type { PolicyDefinition } from '../../definition/policy-definition.ts';
+import type { CheckedParameters, TypeCheckSubject } from '../check-policy-types.ts';
 
 const CEL = 'builtin:cel';
 
