@@ -202,7 +202,10 @@ describe('the API server in this process', () => {
   const users = [join('cli', 'start'), join('cli', 'governance', 'dryrun')];
 
   it('is loaded by `start` and `dryrun` alone, and not before they need a cluster', () => {
-    assert.ok(loaders.includes(join('cli', 'start', 'apiserver.ts')), 'expected apiserver.ts among the loaders');
+    assert.ok(
+      loaders.includes(join('cli', 'start', 'run-apiserver.ts')),
+      'expected run-apiserver.ts among the loaders',
+    );
     const others = loaders.filter((file) => !users.includes(dirname(file)));
     assert.deepEqual(others, []);
     assert.ok(!loaders.includes(join('cli', 'start', 'start.ts')), 'start.ts loads it for a policies file as well');
@@ -297,8 +300,6 @@ describe('the supervisor of `start`', () => {
     assert.deepEqual(foldersOf(loaded), [
       'cli',
       'cluster',
-      // Names of the protocol, of which a certificate has one.
-      'control',
       'control/certificates',
       'files',
       'go',
@@ -328,13 +329,12 @@ describe('the supervisor of `start`', () => {
 
 describe('the API server of `start`', () => {
   it('loads no controllers, nothing of an installation but what it creates, and no findings and explanations', () => {
-    const loaded = loadedWith([join('cli', 'start', 'apiserver.ts')]);
+    const loaded = loadedWith(['apiserver.ts', 'run-apiserver.ts'].map((name) => join('cli', 'start', name)));
     assert.deepEqual(foldersOf(loaded), [
       'apiserver',
       'cel',
       'cli',
       'cluster',
-      'control',
       'control/access-rules',
       'control/certificates',
       'engine',

@@ -1,30 +1,11 @@
-// `portcullis apiserver`: the API server of `start` in a process of its own, with the objects that `start` puts into its cluster.
+// `portcullis apiserver`: the API server of `start` in a process of its own.
 import { resolve } from 'node:path';
 import { Command } from 'commander';
-import type { EmbeddedCluster } from '../../apiserver/index.ts';
-import type { AnnotationMode } from '../../network-policy/settings/index.ts';
-import { POLICY_SERVERS } from '../../resources/index.ts';
+import { ensureLocalCertificates } from '../../control/certificates/index.ts';
 import { roleNames } from '../install/role-names.ts';
 import { portNumber } from '../port-flag.ts';
-import { stopSignal } from '../signals.ts';
-import { report } from '../supervised.ts';
-import { grantAccess, grantGovernance } from './access.ts';
-import { applyObject } from './apply-object.ts';
-import { GOVERNANCE_EXAMPLE, NETWORK_POLICY_EXAMPLE, POLICY_EXAMPLE_FILES } from './examples-folder.ts';
-import { installationGuard } from './installation-guard.ts';
-import { type LocalCluster, startLocalCluster } from './local-cluster.ts';
-import { POLICY_SERVER } from './roles.ts';
-import { startLog } from './start-log.ts';
-
-interface ApiserverFlags {
-  readonly dataDir: string;
-  readonly port: number;
-  readonly examples?: true;
-  readonly governance: boolean;
-  readonly governanceRole: readonly string[];
-  readonly networkPolicyAnnotation: AnnotationMode;
-  readonly networkPolicyStatusSubresource?: true;
-}
+import { certificatesFolder } from './data-folder.ts';
+import type { ApiserverFlags } from './run-apiserver.ts';
 
 export function apiserverCommand(): Command {
   return new Command('apiserver')
@@ -41,46 +22,11 @@ export function apiserverCommand(): Command {
 }
 
 async function apiserver(flags: ApiserverFlags): Promise<void> {
-  const stopped = stopSignal();
-  const subresource = flags.networkPolicyStatusSubresource === true;
-  // Stops what already runs when the rest fails to start.
-  await using running = new AsyncDisposableStack();
-  const local = await startLocalCluster({
-    dataDir: resolve(flags.dataDir),
-    port: flags.port,
-    networkPolicyStatus: subresource,
-    guard: installationGuard(),
-    log: startLog(),
-  });
-  running.defer(() => local.stop());
-  await grantAccess(local.cluster, { annotation: flags.networkPolicyAnnotation, subresource });
-  await grantGovernance(local.cluster, flags.governance ? flags.governanceRole : undefined);
-  await furnish(local, flags);
-  report({ ready: { cluster: local.url, isNew: String(local.isNew) } });
-  await stopped;
-}
-
-/** Creates the PolicyServer if it is missing, and in a new cluster the examples if the flag is set. */
-async function furnish({ cluster, isNew }: LocalCluster, { examples, governance }: ApiserverFlags): Promise<void> {
-  if (cluster.state.get(POLICY_SERVERS, undefined, POLICY_SERVER) === undefined) {
-    await applyObject(cluster, {
-      apiVersion: 'policies.kubewarden.io/v1',
-      kind: 'PolicyServer',
-      metadata: { name: POLICY_SERVER },
-      // Unused: `start` runs the replica.
-      spec: { image: 'portcullis', replicas: 1 },
-    });
-  }
-  if (examples === true && isNew) {
-    await applyExamples(cluster, governance);
-  }
-}
-
-async function applyExamples(cluster: EmbeddedCluster, withGovernance: boolean): Promise<void> {
-  // Loaded lazily: most starts add no examples.
-  const { readObjects } = await import('../cluster/apply-files.ts');
-  const files = [...POLICY_EXAMPLE_FILES, NETWORK_POLICY_EXAMPLE, ...(withGovernance ? [GOVERNANCE_EXAMPLE] : [])];
-  for (const object of await readObjects(files, false)) {
-    await applyObject(cluster, object);
-  }
+  const dataDir = resolve(flags.dataDir);
+  const [certificates, { runApiserver }] = await Promise.all([
+    ensureLocalCertificates(certificatesFolder(dataDir)),
+    // Loaded while certificates are issued.
+    import('./run-apiserver.ts'),
+  ]);
+  await runApiserver({ ...flags, dataDir }, certificates);
 }

@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AdmissionGuard, EmbeddedCluster, Gateway } from '../../apiserver/index.ts';
 import { ALL_KINDS, customResourceDefinition, knownKind } from '../../resources/index.ts';
-import { ensureLocalCertificates } from '../../control/certificates/index.ts';
+import type { LocalCertificates } from '../../control/certificates/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { applyObject } from './apply-object.ts';
 import { ensureTokens, staticTokens, writeKubeconfigs } from './credentials.ts';
-import { certificatesFolder } from './data-folder.ts';
 
 interface LocalClusterOptions {
   readonly dataDir: string;
+  readonly certificates: LocalCertificates;
   /** The port for kubectl. */
   readonly port: number;
   /** Whether NetworkPolicy has a status. */
@@ -31,12 +31,12 @@ export interface LocalCluster {
 /** Opens the cluster of a data folder, installs our CRDs, and serves it for kubectl and for the other processes of `start`. */
 export async function startLocalCluster({
   dataDir,
+  certificates,
   port,
   networkPolicyStatus,
   guard,
   log,
 }: LocalClusterOptions): Promise<LocalCluster> {
-  const certificates = await ensureLocalCertificates(certificatesFolder(dataDir));
   const tokens = ensureTokens(dataDir);
   const read = (file: string): string => readFileSync(file, 'utf8');
   const cluster = await EmbeddedCluster.open({

@@ -1,8 +1,8 @@
 // `portcullis start`: an API server, the controller of its policies and a policy server, each in a process of its own.
-import type { LocalCertificates } from '../../control/certificates/index.ts';
+import { localCertificates } from '../../control/certificates/index.ts';
 import { sourcesText } from '../../modules/sources/index.ts';
 import { stopSignal } from '../signals.ts';
-import { forgetTokens, writeSources } from './data-folder.ts';
+import { certificatesFolder, forgetTokens, writeSources } from './data-folder.ts';
 import { EXAMPLES } from './examples-folder.ts';
 import { freePorts } from './free-ports.ts';
 import { apiserverRole, type RoleOptions, type StartPorts } from './roles.ts';
@@ -12,13 +12,9 @@ import { startSources } from './start-sources.ts';
 import { Supervisor } from './supervisor.ts';
 
 /** Runs until a signal stops it. */
-export async function startWithCluster(
-  flags: StartFlags,
-  dataDir: string,
-  certificates: LocalCertificates,
-): Promise<void> {
+export async function startWithCluster(flags: StartFlags, dataDir: string): Promise<void> {
   const stopped = stopSignal();
-  const options = await roleOptions(flags, dataDir, certificates);
+  const options = await roleOptions(flags, dataDir);
   await using supervisor = new Supervisor(startLog());
   await Promise.race([stopped, startRoles(supervisor, options)]);
   await stopped;
@@ -26,13 +22,14 @@ export async function startWithCluster(
 }
 
 /** Reads the file with sources, which `start` adds to; the processes read the other files. @throws CliError, ModuleError */
-async function roleOptions(flags: StartFlags, dataDir: string, certificates: LocalCertificates): Promise<RoleOptions> {
+async function roleOptions(flags: StartFlags, dataDir: string): Promise<RoleOptions> {
   const sources = await startSources(flags);
   forgetTokens(dataDir);
   return {
     flags,
     dataDir,
-    certificates,
+    // The API server issues them.
+    certificates: localCertificates(certificatesFolder(dataDir)),
     ports: await startPorts(flags),
     modulesDir: flags.examples === true ? EXAMPLES : process.cwd(),
     sourcesFile: writeSources(dataDir, sourcesText(sources)),

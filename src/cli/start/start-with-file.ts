@@ -1,9 +1,9 @@
 // `portcullis start --policies PATH`: a policy server for a policies file or for manifests, without a cluster.
 import { resolve } from 'node:path';
-import type { LocalCertificates } from '../../control/certificates/index.ts';
+import { ensureLocalCertificates } from '../../control/certificates/index.ts';
 import { readVerification } from '../module/read-verification.ts';
 import { stopSignal } from '../signals.ts';
-import { resetCommandFor, writeAddress } from './data-folder.ts';
+import { certificatesFolder, resetCommandFor, writeAddress } from './data-folder.ts';
 import { pathFromHere } from './path-from-here.ts';
 import { hasManifests, policyManifests } from './policy-manifests.ts';
 import { headed } from './headed.ts';
@@ -14,12 +14,8 @@ import type { StartFlags } from './start-flags.ts';
 import { startSources } from './start-sources.ts';
 
 /** Runs until a signal stops it. */
-export async function startWithFile(
-  flags: StartFlags,
-  policiesFile: string,
-  dataDir: string,
-  certificates: LocalCertificates,
-): Promise<void> {
+export async function startWithFile(flags: StartFlags, policiesFile: string, dataDir: string): Promise<void> {
+  const certificates = await ensureLocalCertificates(certificatesFolder(dataDir));
   const stopped = stopSignal();
   const { verification, trustRoot } = await readVerification(flags);
   const log = startLog();

@@ -3,7 +3,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
-import { ensureLocalCertificates } from '../../control/certificates/index.ts';
 import { addFailingPoliciesFlags } from '../controller/failing-policies-flags.ts';
 import { addGovernanceFlags } from '../controller/governance-flags.ts';
 import { addNetworkPolicyFlags } from '../controller/network-policy-flags.ts';
@@ -14,7 +13,7 @@ import { TRUST_FLAG, TRUST_HELP, VERIFICATION_FLAG, VERIFICATION_HELP } from '..
 import { endThreads } from '../../threads/index.ts';
 import { portNumber } from '../port-flag.ts';
 import { DATA_DIR } from '../data-dir.ts';
-import { certificatesFolder, openDataFolder } from './data-folder.ts';
+import { openDataFolder } from './data-folder.ts';
 import type { StartFlags } from './start-flags.ts';
 
 /** Whoever may write Policies in this cluster has the token of an administrator, unless that administrator grants more. */
@@ -78,10 +77,9 @@ async function start(flags: StartFlags): Promise<void> {
     });
   }
   using _folder = openDataFolder(dataDir);
-  const certificates = await ensureLocalCertificates(certificatesFolder(dataDir));
   // Loaded lazily: a server for a file needs no cluster code.
   await (flags.policies === undefined
-    ? (await import('./start-with-cluster.ts')).startWithCluster(flags, dataDir, certificates)
-    : (await import('./start-with-file.ts')).startWithFile(flags, flags.policies, dataDir, certificates));
+    ? (await import('./start-with-cluster.ts')).startWithCluster(flags, dataDir)
+    : (await import('./start-with-file.ts')).startWithFile(flags, flags.policies, dataDir));
   await endThreads();
 }

@@ -1,3 +1,3 @@
 // An entry of its own for who makes certificates and has no control port.
-export { ensureLocalCertificates } from './local-certificates.ts';
+export { ensureLocalCertificates, localCertificates } from './local-certificates.ts';
 export type { LocalCertificates } from './local-certificates.ts';
