@@ -74,8 +74,8 @@ const REASON_ANSWERS: Readonly<Record<AdmissionReason, ReasonAnswer>> = {
   PinNotFound: act('The pinned revision does not exist any more.', 'End the pin', 'rollout unpin'),
   WebhookRefused: act('The API server refuses the webhook of the policy.', CORRECT),
   SchemaReplaced: act(
-    'Another product replaced the schema of the policy kinds, which dropped the parameters of the policy.',
-    'Install the kinds of Portcullis again, then apply the policy again.',
+    'Another product replaced the schema of the policy kinds, which dropped the parameters of the policy, or let its PolicyServer change.',
+    'Install the kinds of Portcullis again, then apply the policy again, with the PolicyServer that it had.',
   ),
   ReconcileFailed: act(
     'The controller could not write an object. It tries again.',

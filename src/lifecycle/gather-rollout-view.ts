@@ -50,10 +50,11 @@ export function gatherRolloutView(
 ): RolloutView {
   const { policyServers, replicas, settings, webhooks } = sources;
   const { generation = 0, annotations = {} } = policy.metadata;
-  const server = policy.spec.policyServer ?? 'default';
+  const newest = revisions.at(-1);
+  // A policy stays where its revisions are, see checkSchema.
+  const server = newest?.spec.policyServer ?? policy.spec.policyServer ?? 'default';
   const policyServer = policyServers.get({ name: server });
   const pin = annotations[ANNOTATIONS.pin];
-  const newest = revisions.at(-1);
   const typeCheck = sources.typeChecks?.of(id, policy);
   const ownWebhook = wantsOwnWebhook(annotations);
   const facts = revisions.map((revision) => revisionFacts(revision));
@@ -69,7 +70,7 @@ export function gatherRolloutView(
     (isAnsweredByFailurePolicy
       ? (lastServedRevision({ revisions: facts }) ?? failed(facts.at(-1), policy, ownWebhook))
       : undefined);
-  const reference = policyReference(policy, id);
+  const reference = { ...policyReference(policy, id), policyServer: server };
   const matchInForce = inForce && matchOf(policy, inForce.snapshot, inForce.ownWebhook, sources.namespace);
   return {
     now,

@@ -396,6 +396,37 @@ describe('PolicyReconciler', () => {
     assert.equal([...other.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length, 1);
   });
 
+  it('leaves a policy where it serves when another schema lets it name another PolicyServer', async () => {
+    await using scene = await Scene.open();
+    await scene.rollOut();
+    const write = async (spec: JsonObject): Promise<void> => {
+      const patch = { type: 'merge', body: { spec } } as const;
+      scene.replace(await scene.cluster.admin.patch(CLUSTER_ADMISSION_POLICIES, KEY, patch));
+    };
+    await assert.rejects(write({ policyServer: 'other' }), /spec\.policyServer: .*the field is immutable/);
+
+    const crds = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
+    const ours = await scene.cluster.admin.get(crds, { name: 'clusteradmissionpolicies.policies.kubewarden.io' });
+    const other = structuredClone(ours) as Crd;
+    const fields = other.spec.versions[0]?.schema.openAPIV3Schema.properties.spec.properties ?? {};
+    fields['policyServer'] = { type: 'string' };
+    await scene.cluster.admin.update(crds, other);
+    await write({ policyServer: 'other', failurePolicy: 'Ignore' });
+    await assert.rejects(scene.reconcile(FIRST_REPORTED_FAILURE), { reason: 'SchemaReplaced' });
+    const { status } = await scene.policy();
+    const revisions = [...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)];
+    assert.deepEqual([revisions.length, status?.servingRevision, status?.totalReplicas], [1, 1, 1]);
+    assert.match(
+      status?.message ?? '',
+      /^spec\.policyServer was changed from default to other .*: nothing new is rolled out, and PolicyServer default goes on/,
+    );
+    assert.equal(scene.webhook().state, 'Covered');
+
+    await write({ policyServer: 'default' });
+    await scene.reconcile();
+    assert.equal([...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length, 2);
+  });
+
   describe('of a policy that has lost its parameters', () => {
     const crds = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
     const parameters = {

@@ -1,10 +1,12 @@
 // Holds rollouts while the cluster serves another schema than ours. API servers drop fields that a schema does not have, so that
-// a policy with parameters would fall back to its settings: an edit would turn off what its parameters enforce.
+// a policy with parameters would fall back to its settings: an edit would turn off what its parameters enforce. Nor do they keep
+// an edit from naming another PolicyServer, which would end the enforcement by the one that serves.
 import { ApiError, type Cluster } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
   type AdmissionPolicySpec,
   CONTROLLER_FIELD_MANAGER,
+  DEFAULT_POLICY_SERVER,
   isGroupSpec,
   keyOf,
   type PolicyRevision,
@@ -23,8 +25,8 @@ const RETRY_MS = 30_000;
 type ParametersByUse = ReadonlyMap<string, JsonObject>;
 
 /**
- * Checks that a policy which has lost its parameters, since its newest revision or since it was applied, could have them: a dry
- * run sets them again.
+ * Checks that a policy is on the PolicyServer of its revisions, and that one which has lost its parameters, since its newest
+ * revision or since it was applied, could have them: a dry run sets them again.
  * @throws Waiting `SchemaReplaced`, ApiError, ClusterError
  */
 export async function checkSchema(
@@ -35,6 +37,7 @@ export async function checkSchema(
   signal: AbortSignal,
 ): Promise<void> {
   const newest = newestOf(revisions);
+  checkPolicyServer(policy, newest);
   const before = newest === undefined ? [] : [...parametersOf(asJson(snapshotOf(newest)))];
   const applied = parametersOf(lastAppliedSpec(policy));
   const lost = lostParameters(policy.spec, new Map([...applied, ...before]));
@@ -57,6 +60,22 @@ function replaced({ resource, group }: ResourceType): Waiting {
   const what = `the policy was written while the cluster served a schema of ${resource}.${group} without parameters, which API servers drop`;
   const action = 'apply the CustomResourceDefinitions of Portcullis, and then the policy again';
   return new Waiting(REASONS.schemaReplaced, RETRY_MS, `${what}: nothing new is rolled out. ${action}`);
+}
+
+/**
+ * Checks that a policy is still on the PolicyServer of its revisions. Another schema lets the field change, but what serves can
+ * serve nowhere else.
+ * @throws Waiting `SchemaReplaced`
+ */
+function checkPolicyServer({ spec }: AdmissionPolicyObject, newest: PolicyRevision | undefined): void {
+  const policyServer = spec.policyServer ?? DEFAULT_POLICY_SERVER;
+  const before = newest?.spec.policyServer ?? policyServer;
+  if (policyServer !== before) {
+    const what = `spec.policyServer was changed from ${before} to ${policyServer} while the cluster served a schema that allows it`;
+    const action = `set it to ${before} again, or apply the policy under another name for PolicyServer ${policyServer}, and delete this one when that one is enforced`;
+    const message = `${what}: nothing new is rolled out, and PolicyServer ${before} goes on serving the policy. ${action}`;
+    throw new Waiting(REASONS.schemaReplaced, RETRY_MS, message);
+  }
 }
 
 /** Whether this generation of the policy was held before. Of its status, other schemas have the conditions. */

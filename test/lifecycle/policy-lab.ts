@@ -32,7 +32,7 @@ import {
 } from '../../src/resources/index.ts';
 import { EventRecorder, EVENTS, Runtime, RuntimeMetrics, SharedCaches } from '../../src/runtime/index.ts';
 import { type TestServer, until } from '../server/harness.ts';
-import { NAMESPACE, openCluster, startReplica } from '../server/replica-lab.ts';
+import { folderLike, NAMESPACE, openCluster, startReplica } from '../server/replica-lab.ts';
 
 /** The fields of a policy that tests read. */
 export interface Policy extends KubernetesObject {
@@ -151,6 +151,8 @@ export interface PolicyLabOptions {
 export class PolicyLab implements AsyncDisposable {
   readonly cluster: EmbeddedCluster;
   readonly server: TestServer;
+  /** Replicas of further PolicyServers, by their names. */
+  readonly #others = new Map<string, TestServer>();
   readonly #registry: Registry;
   readonly #metrics: RuntimeMetrics;
   readonly #options: PolicyLabOptions;
@@ -219,8 +221,8 @@ export class PolicyLab implements AsyncDisposable {
       namespace: NAMESPACE,
       settings: DEFAULT_ROLLOUT_SETTINGS,
       replicas: this.#replicas,
-      target: () => ({
-        url: addresses.admission.replace('127.0.0.1', 'localhost'),
+      target: (policyServer) => ({
+        url: (this.#others.get(policyServer)?.addresses ?? addresses).admission.replace('127.0.0.1', 'localhost'),
         ca: readFileSync(caFile, 'utf8'),
       }),
       pace: () => new WritePace(PACE_FACTOR),
@@ -241,6 +243,15 @@ export class PolicyLab implements AsyncDisposable {
       .run(this.#stop.signal);
     await Promise.race([controllers.ready, this.#running]);
     await until(() => hub.replicas('default')?.[0]?.state === 'connected');
+  }
+
+  /** Starts the replica of another PolicyServer, which the lab stops. */
+  async startOther(policyServer: string): Promise<TestServer> {
+    const folder = await folderLike(this.server.folder);
+    const { admin: cluster } = this.cluster;
+    const server = await startReplica({ cluster, folder, workers: 1, name: `${policyServer}-0`, policyServer });
+    this.#others.set(policyServer, server);
+    return server;
   }
 
   async stopControllers(): Promise<void> {
@@ -362,6 +373,9 @@ export class PolicyLab implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stopControllers();
+    for (const server of this.#others.values()) {
+      await server[Symbol.asyncDispose]();
+    }
     await this.server[Symbol.asyncDispose]();
     await this.cluster.close();
   }

@@ -114,15 +114,18 @@ export class Revisions {
 export interface LabReplicaOptions extends Partial<Omit<TestServerOptions, 'policies' | 'replica' | 'cluster'>> {
   readonly cluster: Cluster;
   readonly name?: string;
+  /** Default: `default`. */
+  readonly policyServer?: string;
   readonly modulesUrl?: URL;
   readonly policyCluster?: Cluster;
   readonly monitoredReportMs?: number;
 }
 
-/** Starts a replica of the PolicyServer `default`; `await using` stops it. */
+/** Starts a replica of a PolicyServer; `await using` stops it. */
 export async function startReplica({
   cluster,
   name = 'replica-0',
+  policyServer = 'default',
   modulesUrl,
   policyCluster,
   monitoredReportMs,
@@ -133,7 +136,7 @@ export async function startReplica({
   const replica: ClusterPoliciesOptions = {
     cluster,
     namespace: NAMESPACE,
-    policyServer: 'default',
+    policyServer,
     name,
     control: { host: '127.0.0.1', port: 0, tls: { certFile, keyFile, caFile } },
     ...(modulesUrl === undefined ? {} : { modulesUrl }),

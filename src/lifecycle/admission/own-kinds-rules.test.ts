@@ -73,6 +73,22 @@ describe('changes of objects of our kinds', () => {
     assert.deepEqual(validated(review('cap', monitor, protect, { username: CONTROLLER })).errors, []);
   });
 
+  it('are rejected when they change the PolicyServer, whatever schema the cluster serves', () => {
+    const on = (policyServer?: string, rest: object = {}): JsonObject =>
+      object('cap', { ...SPEC, ...(policyServer === undefined ? {} : { policyServer }), ...rest });
+    for (const [before, after] of [
+      ['default', 'other'],
+      [undefined, 'other'],
+      ['other', undefined],
+    ]) {
+      const refused = validated(review('cap', on(after, { timeoutSeconds: 5 }), on(before)));
+      assert.deepEqual(refused.errors, ['spec.policyServer [policy-server-change]']);
+      assert.match(refused.text, /Apply the policy under another name, wait until that one is enforced, and delete/);
+    }
+    assert.deepEqual(validated(review('cap', on('default'), on())).errors, []);
+    assert.deepEqual(validated(review('cap', on('other', { timeoutSeconds: 5 }), on('other'))).errors, []);
+  });
+
   it('keep a policy that lacks a right writable, and refuse to take a right away', () => {
     const settings = {
       paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },

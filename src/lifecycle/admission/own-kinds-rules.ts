@@ -18,11 +18,11 @@ import { ObjectSchema } from '../../resources/validation/index.ts';
 import { checkPolicyAnnotations, checkServerAnnotations } from './annotation-rules.ts';
 import { warnOfFailedPin } from './pinned-revision.ts';
 import type { ContributedKinds } from './contributed-kinds.ts';
+import { checkFixedFields } from './fixed-fields.ts';
 import { Findings } from './findings.ts';
 import { type AuthorRightsNeeded, neededRights } from './needed-rights.ts';
 import { objectAt, type OwnKindsReview, type OwnKindsVerdict } from './own-kinds-review.ts';
 import { forbiddenRevisionChanges } from './policy-revision-rules.ts';
-import { checkModeChange } from './mode-change.ts';
 import { PolicyRules, type PolicyRulesOptions } from './policy-rules.ts';
 import { checkPolicyServer, type PolicyServerRulesOptions } from './policy-server-rules.ts';
 import { type RestoredRevision, restoredRevisions } from './restored-revisions.ts';
@@ -165,7 +165,7 @@ export class OwnKindsRules {
         this.#checkSpec(kind, old, false, before);
         findings.downgradeKnown(before);
       }
-      checkModeChange(object, old, findings);
+      checkFixedFields(object, old, findings);
     }
     const checkAnnotations = kind.kind === POLICY_SERVERS.kind ? checkServerAnnotations : checkPolicyAnnotations;
     checkAnnotations(annotationsOf(object), annotationsOf(old ?? {}), findings);

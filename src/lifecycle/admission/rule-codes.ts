@@ -15,6 +15,7 @@ export const REJECTIONS = [
   'selector',
   'side-effects',
   'mode-change',
+  'policy-server-change',
   'group-expression',
   'group-members',
   'module-reference',

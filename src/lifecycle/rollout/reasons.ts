@@ -33,7 +33,10 @@ export const REASONS = {
   pinNotFound: 'PinNotFound',
   /** The API server rejects the policy's webhook configuration. */
   webhookRefused: 'WebhookRefused',
-  /** The cluster serves a schema of the policy kinds without parameters, which the policy had: nothing new is rolled out. */
+  /**
+   * The cluster served a schema of the policy kinds without parameters, which the policy had, or with a PolicyServer that can change:
+   * nothing new is rolled out.
+   */
   schemaReplaced: 'SchemaReplaced',
   /** A write of the controller failed; the message is that of the API server. */
   reconcileFailed: FAILED_REASON,
