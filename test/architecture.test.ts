@@ -265,6 +265,14 @@ describe('the main thread of a policy server', () => {
   });
 });
 
+describe('the thread that answers host calls', () => {
+  it('loads nothing that evaluates: it starts with the first policy that declares what it reads', () => {
+    const loaded = loadedWith([join('evaluation', 'capabilities', 'capability-thread.ts')]);
+    assert.ok(loaded.includes(join('engine', 'capabilities', 'async-capabilities.ts')), 'expected what answers');
+    assert.deepEqual([...new Set(loaded.map(folderOf))].toSorted(), ['engine', 'evaluation', 'values']);
+  });
+});
+
 /** Folders with parts that have an entry of their own. */
 const IN_PARTS = ['control', 'governance', 'installation', 'lifecycle', 'modules', 'network-policy'];
 

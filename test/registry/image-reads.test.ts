@@ -1,7 +1,7 @@
 // Reads of images for policies, from registries that a test decides about.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { ImageRequest } from '../../src/engine/index.ts';
+import type { ImageRequest } from '../../src/engine/capabilities/index.ts';
 import { hostPlatform } from '../../src/modules/index.ts';
 import { DEFAULT_SOURCES, type SourcesConfig } from '../../src/modules/sources/index.ts';
 import { TestRegistry } from '../../src/modules/testing/test-registry.ts';

@@ -1,5 +1,5 @@
 // messageExpressions that give no message, which the engine logs: denials have the written message then.
-import type { PolicyLogEntry } from '../../engine/index.ts';
+import type { PolicyLogEntry } from '../../engine/capabilities/index.ts';
 import { fieldPathOf } from '../field-path.ts';
 import type { FilePolicy } from './file-policy.ts';
 import { subjectOf } from './policy-findings.ts';

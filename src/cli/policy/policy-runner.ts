@@ -6,9 +6,9 @@ import {
   type ObjectReference,
   type Observation,
   type PolicyDefinition,
-  type PolicyLogEntry,
   type Route,
 } from '../../engine/index.ts';
+import type { PolicyLogEntry } from '../../engine/capabilities/index.ts';
 import {
   type AdmissionResponse,
   type PoolAnswer,

@@ -1,13 +1,8 @@
 // `portcullis run`: evaluates one request by one policy, with the flags and output of `kwctl run`.
 import { writeFile } from 'node:fs/promises';
 import { Command, Option } from 'commander';
-import {
-  type Observation,
-  type PatchOperation,
-  type PolicyLogEntry,
-  readReview,
-  type Verdict,
-} from '../../engine/index.ts';
+import { type Observation, type PatchOperation, readReview, type Verdict } from '../../engine/index.ts';
+import type { PolicyLogEntry } from '../../engine/capabilities/index.ts';
 import { type AdmissionResponse, verdictOf } from '../../evaluation/index.ts';
 import { fileProblem } from '../../files/index.ts';
 import { CliError, EXIT, usageError } from '../errors.ts';

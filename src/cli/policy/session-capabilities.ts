@@ -1,5 +1,5 @@
 // Host capabilities for commands: answered from a recorded session, or as on a machine without a cluster.
-import { AsyncCapabilities, type HostCaller, ReplayPort, SessionRecorder } from '../../engine/index.ts';
+import { AsyncCapabilities, type HostCaller, ReplayPort, SessionRecorder } from '../../engine/capabilities/index.ts';
 import { LazyImages } from '../../evaluation/index.ts';
 import type { TrustRoot } from '../../modules/index.ts';
 import type { SourcesConfig } from '../../modules/sources/index.ts';

@@ -3,7 +3,7 @@
 import type { ContextAwareResource } from '../../resources/index.ts';
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { DEFAULT_CAPABILITY_TIMEOUT_MS } from '../../engine/definition/index.ts';
-import type { HostCaller } from '../../engine/index.ts';
+import type { HostCaller } from '../../engine/capabilities/index.ts';
 import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
 import { errorText, parseJson } from '../../values/index.ts';
 

@@ -2,8 +2,8 @@
 import type { ContextAwareResource } from '../../resources/index.ts';
 import { parentPort, workerData } from 'node:worker_threads';
 import { DEFAULT_CAPABILITY_TIMEOUT_MS } from '../../engine/definition/index.ts';
-import { AsyncCapabilities } from '../../engine/index.ts';
-import type { HostCaller } from '../../engine/index.ts';
+import { AsyncCapabilities } from '../../engine/capabilities/index.ts';
+import type { HostCaller } from '../../engine/capabilities/index.ts';
 import {
   ANSWER_MARGIN_MS,
   type CapabilityConnection,

@@ -1,4 +1,4 @@
-import type { ImageCall, ImageReader, ImageRequest } from '../../engine/index.ts';
+import type { ImageCall, ImageReader, ImageRequest } from '../../engine/capabilities/index.ts';
 import type { TrustRoot } from '../../modules/index.ts';
 import type { SourcesConfig } from '../../modules/sources/index.ts';
 

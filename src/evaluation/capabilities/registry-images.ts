@@ -1,5 +1,6 @@
 // Answers the capabilities oci/… from registries. Loaded with the first call.
-import { EngineError, type ImageCall, type ImageReader, type ImageRequest } from '../../engine/index.ts';
+import { EngineError } from '../../engine/index.ts';
+import type { ImageCall, ImageReader, ImageRequest } from '../../engine/capabilities/index.ts';
 import {
   anonymousSources,
   digestOf,

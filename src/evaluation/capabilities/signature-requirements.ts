@@ -1,5 +1,5 @@
 // The signatures that a payload of oci/v1/verify or oci/v2/verify requires, in the form of verification.yml.
-import { certificateBytes } from '../../engine/index.ts';
+import { certificateBytes } from '../../engine/capabilities/index.ts';
 import { isJsonObject, type JsonObject, type JsonValue, own, valueAt } from '../../values/index.ts';
 import {
   isGithubOwner,

@@ -13,7 +13,8 @@ import {
   reviewAccess,
 } from '../../cluster/index.ts';
 import type { ApiResource, Cluster } from '../../cluster/index.ts';
-import type { GetRequest, JsonObject, KubernetesReader, ListRequest } from '../../engine/index.ts';
+import type { JsonObject } from '../../engine/index.ts';
+import type { GetRequest, KubernetesReader, ListRequest } from '../../engine/capabilities/index.ts';
 import {
   groupVersionOf,
   kubernetesSchema,

@@ -1,5 +1,6 @@
 import type { ContextAwareResource } from '../../resources/index.ts';
-import type { GetRequest, JsonObject, KubernetesReader, ListRequest } from '../../engine/index.ts';
+import type { JsonObject } from '../../engine/index.ts';
+import type { GetRequest, KubernetesReader, ListRequest } from '../../engine/capabilities/index.ts';
 import type { ClusterReader } from './cluster-reader.ts';
 import type { ClusterSource } from './cluster-source.ts';
 import type { KindRevisions } from './kind-revisions.ts';

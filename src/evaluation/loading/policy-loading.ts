@@ -1,6 +1,6 @@
 // Loads policies in a loader thread: fetch, compile, check, one policy after the other.
 import { modulesOf } from '../../engine/definition/index.ts';
-import type { HostPort } from '../../engine/index.ts';
+import type { HostPort } from '../../engine/capabilities/index.ts';
 import { builtinVersion, digestOf, type FetchedModule, isBuiltin, parseBuiltin } from '../../modules/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { WorkerActivity } from '../evaluation-protocol.ts';

@@ -2,12 +2,11 @@ import {
   checkSettings,
   createPolicy,
   EngineError,
-  type HostPort,
   type LoadedPolicy,
   type ModuleUse,
   type PolicyDefinition,
-  type PolicyLogEntry,
 } from '../../engine/index.ts';
+import type { HostPort, PolicyLogEntry } from '../../engine/capabilities/index.ts';
 import { moduleUses } from '../../engine/definition/index.ts';
 import type { LogEntry } from '../../log/index.ts';
 import type { CompiledPolicyModule } from '../compiled-module.ts';

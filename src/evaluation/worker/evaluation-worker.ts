@@ -1,6 +1,6 @@
 // An evaluation worker: a thread that has all policies, and evaluates one review after the other.
 import { parentPort, workerData } from 'node:worker_threads';
-import { LocalCapabilities } from '../../engine/index.ts';
+import { LocalCapabilities } from '../../engine/capabilities/index.ts';
 import { CapabilityClient } from '../capabilities/capability-connection.ts';
 import { type FromWorker, type ToWorker, WorkerActivity, type WorkerStart } from '../evaluation-protocol.ts';
 import { nativeThreadId } from '../../threads/index.ts';

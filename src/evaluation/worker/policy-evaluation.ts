@@ -2,18 +2,17 @@
 import {
   boundedVerdict,
   creationOf,
-  type HostPort,
   type MonitoredVerdict,
   type Observation,
   type ObjectLookup,
   ObjectReview,
-  type PolicyLog,
   readReview,
   type Review,
   ReviewError,
   type ValidationBudget,
   type Verdict,
 } from '../../engine/index.ts';
+import type { HostPort, PolicyLog } from '../../engine/capabilities/index.ts';
 import { admissionResponse, withHttpCode } from '../admission-response.ts';
 import {
   type WorkerRoute,

@@ -1,5 +1,6 @@
 // Results of policies on resources.
-import type { JsonValue, PolicyLogEntry } from '../../../engine/index.ts';
+import type { JsonValue } from '../../../engine/index.ts';
+import type { PolicyLogEntry } from '../../../engine/capabilities/index.ts';
 import type { FilePolicy } from '../../policy/file-policy.ts';
 import type { PolicyWarning } from '../../policy/policy-warning.ts';
 import { EXIT } from '../../errors.ts';

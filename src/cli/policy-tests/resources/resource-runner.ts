@@ -1,5 +1,6 @@
 // Evaluates policies on resources, in the order of an API server: mutating policies first.
-import type { JsonObject, JsonValue, PolicyDefinition, PolicyLogEntry, Verdict } from '../../../engine/index.ts';
+import type { JsonObject, JsonValue, PolicyDefinition, Verdict } from '../../../engine/index.ts';
+import type { PolicyLogEntry } from '../../../engine/capabilities/index.ts';
 import { verdictOf } from '../../../evaluation/index.ts';
 import { errorText, exactJson, isJsonObject, own, textOf } from '../../../values/index.ts';
 import type { FilePolicy } from '../../policy/file-policy.ts';

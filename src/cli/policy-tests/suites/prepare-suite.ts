@@ -8,9 +8,9 @@ import {
   type JsonValue,
   parsePolicies,
   type PolicyDefinition,
-  ReplayPort,
   type Route,
 } from '../../../engine/index.ts';
+import { ReplayPort } from '../../../engine/capabilities/index.ts';
 import {
   isBuiltin,
   type ModuleReference,

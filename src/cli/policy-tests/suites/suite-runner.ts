@@ -1,5 +1,6 @@
 // Runs suites, and compares responses with expectations.
-import type { PolicyLogEntry, Verdict } from '../../../engine/index.ts';
+import type { Verdict } from '../../../engine/index.ts';
+import type { PolicyLogEntry } from '../../../engine/capabilities/index.ts';
 import { verdictOf } from '../../../evaluation/index.ts';
 import { errorText } from '../../../values/index.ts';
 import type { TrustRoot } from '../../../modules/index.ts';
