@@ -10,7 +10,6 @@ import { ObjectStore } from './object-store.ts';
 import { Stalled, Waiting } from './reconcile-outcome.ts';
 import { ManualClock, settle } from './testing/manual-clock.ts';
 import { keptLog, silentLog } from './testing/silent-log.ts';
-import { until } from './testing/until.ts';
 import { annotationsChanged, anyOf, generationChanged, watch } from './watch.ts';
 import type { WatchMapping } from './watch.ts';
 
@@ -153,21 +152,6 @@ describe('Controller', () => {
     await settle();
     assert.equal(most, 3);
     assert.equal(calls, 6);
-  });
-
-  it('starts one reconciliation in each turn of the event loop', async () => {
-    const seen: string[] = [];
-    await using test = running({ concurrency: 8, reconcile: (key) => void seen.push(keyText(key)) });
-    await settle();
-    for (let index = 0; index < 20; index += 1) {
-      test.controller.enqueue({ name: `p${index}` });
-    }
-    const turns = 5;
-    for (let turn = 0; turn < turns; turn += 1) {
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    assert.ok(seen.length <= turns, String(seen.length));
-    await until(() => seen.length === 20);
   });
 
   it('lets namespaces take turns', async () => {

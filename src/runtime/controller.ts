@@ -11,7 +11,6 @@ import type { ReconcileOutcome, ReconcileResult } from './reconcile-outcome.ts';
 import type { ReconcileAttempt } from './reconcile-steps.ts';
 import { aborted } from './runnable.ts';
 import type { Runnable } from './runnable.ts';
-import { TurnPace } from './turn-pace.ts';
 import type { Watch } from './watch.ts';
 import { WorkQueue } from './work-queue.ts';
 import type { AddOptions, WorkQueueOptions } from './work-queue.ts';
@@ -106,8 +105,7 @@ export class Controller implements Runnable {
       if (signal.aborted) {
         return;
       }
-      const pace = new TurnPace(this.#clock);
-      const workers = Array.from({ length: concurrency }, () => this.#work(queue, pace, signal));
+      const workers = Array.from({ length: concurrency }, () => this.#work(queue, signal));
       this.#started.resolve();
       await aborted(signal);
       void queue.shutDown();
@@ -122,16 +120,13 @@ export class Controller implements Runnable {
     }
   }
 
-  async #work(queue: WorkQueue, pace: TurnPace, signal: AbortSignal): Promise<void> {
+  async #work(queue: WorkQueue, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const item = await queue.take();
-      if (item === undefined) {
+      if (item === undefined || signal.aborted) {
         return;
       }
-      await pace.next(signal);
-      if (!signal.aborted) {
-        await this.#process(queue, item, signal);
-      }
+      await this.#process(queue, item, signal);
       queue.done(item);
     }
   }

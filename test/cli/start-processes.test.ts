@@ -1,7 +1,7 @@
 // The processes of `portcullis start`: each one alone may end, all end with their supervisor, and each has its own credentials.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { ApiError, KubernetesCluster, loadKubeconfig } from '../../src/cluster/index.ts';
@@ -110,6 +110,17 @@ describe('the processes of portcullis start', () => {
       assert.deepEqual({ ...started.processes(), [role]: killed }, before);
     });
   }
+
+  it(
+    'answer requests before the controller works, where both want a processor',
+    { skip: process.platform !== 'linux' },
+    () => {
+      const { apiserver = 0, controller = 0, 'policy-server': server = 0 } = started.processes();
+      const [ofServer, ofController] = [getPriority(server), getPriority(controller)];
+      assert.equal(getPriority(apiserver), ofServer);
+      assert.ok(ofController > ofServer, `${ofController}, expected more than ${ofServer}`);
+    },
+  );
 
   it('judge requests while there is no controller', async () => {
     await without('controller', async () => {

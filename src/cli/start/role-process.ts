@@ -1,10 +1,12 @@
 // A process of `start` with one role, which is started again when it ends.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { constants } from 'node:os';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../log/index.ts';
+import { runInBackground } from '../../threads/index.ts';
 import { CliError } from '../errors.ts';
 import type { Facts, Refusal, Report } from '../supervised.ts';
 
@@ -23,6 +25,8 @@ export interface Role {
   /** For its lines in the output. */
   readonly name: string;
   readonly args: readonly string[];
+  /** Whether it gives way to the others, which answer requests; in a cluster it has a machine, or a limit, of its own. */
+  readonly isBackground?: boolean;
 }
 
 export class RoleProcess {
@@ -84,7 +88,7 @@ export class RoleProcess {
 
   /** Runs a process until it ends; resolves with its signal or exit code. */
   async #run(): Promise<string> {
-    const { name, args } = this.#role;
+    const { name, args, isBackground = false } = this.#role;
     this.#refusal = undefined;
     this.#readyAt = undefined;
     const [, program = ''] = process.argv;
@@ -93,6 +97,9 @@ export class RoleProcess {
       env: Object.fromEntries(Object.entries(process.env).filter(([variable]) => !CONTAINER_VARIABLE.test(variable))),
     });
     this.#child = child;
+    if (isBackground) {
+      runInBackground(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
+    }
     forwardLines(child.stdout, name, process.stdout);
     forwardLines(child.stderr, name, process.stderr);
     child.on('message', (report: Report) => this.#reported(report));

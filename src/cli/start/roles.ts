@@ -85,6 +85,7 @@ export function controllerRole(options: RoleOptions, granted: Granted): Role {
   const { certFile, keyFile, caFile } = certificates;
   return {
     name: 'controller',
+    isBackground: true,
     args: [
       'controller',
       ...flagWords({
