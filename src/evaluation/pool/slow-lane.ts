@@ -20,17 +20,12 @@ export const LAST_CALL_MS = 250;
 /** Of the workers, for the reviews of one slow owner; at least one worker. */
 const OWNER_SHARE = 0.5;
 /**
- * Of the time of these workers, for the long reviews of one owner that follow one another. An owner that takes more is slow. A
- * namespace then has this share of {@link spareMs} only.
+ * Of the time of these workers, for the long reviews of one owner that follow one another. An owner that takes more is slow; a
+ * namespace then waits until it has this share again.
  */
 const TIME_SHARE = 0.5;
-/** Time without waiting for the host that they may take at once beyond it. Milliseconds. */
+/** Time without waiting for the host that a slow namespace may take at once beyond it. Milliseconds. */
 const MAX_SPENT_MS = 500;
-/** Of {@link spareMs} of all workers but one, for those of all slow namespaces: more than that of one of two workers. */
-const TIME_SHARE_TOGETHER = 0.75;
-const ALL_NAMESPACES = '';
-/** Of all time, how much counts as spare where the main thread is never idle, so that they go on. */
-const LEAST_SPARE = 0.1;
 /**
  * An owner whose policies hold its share of the workers for longer than {@link RESTRICT_MS} gets no more for
  * {@link FULL_SHARE_MS}: its other reviews wait for them instead of taking the workers that are left. Milliseconds.
@@ -53,8 +48,6 @@ export class SlowLane {
   readonly #held: SpentTimes;
   /** Of that, the time in which their policies did not wait for the host. */
   readonly #worked: SpentTimes;
-  /** That of all slow namespaces: an attacker may have several. */
-  readonly #workedTogether: SpentTimes;
   readonly #parked = new ParkedReviews();
   /** When a review that held no worker for long was answered last. */
   #othersAt = -Infinity;
@@ -69,8 +62,7 @@ export class SlowLane {
     this.#ending = ending;
     this.#onTimeout = onTimeout;
     this.#held = new SpentTimes(shareOfOwner(size) * TIME_SHARE, RESTRICT_MS);
-    this.#worked = new SpentTimes(shareOfOwner(size) * TIME_SHARE, MAX_SPENT_MS, spareMs);
-    this.#workedTogether = new SpentTimes(Math.max(1, size - 1) * TIME_SHARE_TOGETHER, MAX_SPENT_MS, spareMs);
+    this.#worked = new SpentTimes(shareOfOwner(size) * TIME_SHARE, MAX_SPENT_MS);
   }
 
   /** Number of parked reviews. */
@@ -135,7 +127,7 @@ export class SlowLane {
     const isSlow = owner === undefined || this.#owners.has(owner);
     if (isSlow && owner !== undefined && isNamespaceOwner(owner)) {
       const isForIt = worker.isBackground || workers.length === 1;
-      if (!isForIt || this.#mustPause(owner)) {
+      if (!isForIt || this.#worked.excessMs(owner) > 0) {
         return false;
       }
     }
@@ -155,10 +147,6 @@ export class SlowLane {
     // Slow owners leave a worker to all others, whose policies may be untried. One that is being replaced does not count.
     const able = workers.filter(({ isAble }) => isAble).length;
     return !isSlow || slow.length < able - 1;
-  }
-
-  #mustPause(owner: string): boolean {
-    return this.#worked.excessMs(owner) > 0 || this.#workedTogether.excessMs(ALL_NAMESPACES) > 0;
   }
 
   /** Restricts owners whose policies hold their share of the workers for longer than reviews usually take. */
@@ -196,12 +184,7 @@ export class SlowLane {
     if (slowMs === 0 || !this.#mustShare(owner)) {
       return;
     }
-    if (isNamespaceOwner(owner)) {
-      this.#workedTogether.add(ALL_NAMESPACES, ms - waitedMs);
-      this.#owners.add(owner, Math.max(slowMs, FULL_SHARE_MS));
-    } else {
-      this.#owners.add(owner, FULL_SHARE_MS);
-    }
+    this.#owners.add(owner, isNamespaceOwner(owner) ? Math.max(slowMs, FULL_SHARE_MS) : FULL_SHARE_MS);
   }
 
   /** Whether an owner must leave workers to others: a namespace always, a policy of the cluster while they come. */
@@ -280,14 +263,6 @@ export class SlowLane {
     }
     return expired;
   }
-}
-
-/**
- * A clock for what slow namespaces may use. It runs while the main thread has nothing to do, and slowly while that is busy: a worker
- * that computes or fills memory makes the main thread slower, even on another processor. Milliseconds.
- */
-function spareMs(): number {
-  return LEAST_SPARE * performance.now() + (1 - LEAST_SPARE) * performance.eventLoopUtilization().idle;
 }
 
 /** Workers that the reviews of one slow owner may hold. */

@@ -10,23 +10,20 @@ interface Spent {
   readonly at: number;
 }
 
-/** Time that owners spend, which wears off: a share of the time of a clock is free, and some time beyond it at once. */
+/** Time that owners spend, which wears off: a share of the time is free, and some time beyond it at once. */
 export class SpentTimes {
   readonly #share: number;
   readonly #limitMs: number;
-  readonly #now: () => number;
   /** The one that was added to least recently first. */
   readonly #owners = new KeptEntries<string, Spent>({ maxEntries: MAX_SPENDERS });
 
   /**
    * @param share of one worker, the time that an owner may spend without end
    * @param limitMs that it may spend at once
-   * @param now a clock. Milliseconds. Default: the monotonic one
    */
-  constructor(share: number, limitMs: number, now: () => number = () => performance.now()) {
+  constructor(share: number, limitMs: number) {
     this.#share = share;
     this.#limitMs = limitMs;
-    this.#now = now;
   }
 
   get size(): number {
@@ -35,16 +32,16 @@ export class SpentTimes {
 
   add(owner: string, ms: number): void {
     const spent = Math.min(this.#of(owner) + ms, MAX_KEPT_MS);
-    this.#owners.set(owner, { ms: spent, at: this.#now() });
+    this.#owners.set(owner, { ms: spent, at: performance.now() });
   }
 
-  /** How long the owner has spent more than it may, from now on; 0: it has not. Milliseconds of the clock. */
+  /** How long the owner has spent more than it may, from now on; 0: it has not. Milliseconds. */
   excessMs(owner: string): number {
     return Math.max(0, this.#of(owner) - this.#limitMs) / this.#share;
   }
 
   #of(owner: string): number {
     const spent = this.#owners.get(owner);
-    return spent === undefined ? 0 : Math.max(0, spent.ms - (this.#now() - spent.at) * this.#share);
+    return spent === undefined ? 0 : Math.max(0, spent.ms - (performance.now() - spent.at) * this.#share);
   }
 }
