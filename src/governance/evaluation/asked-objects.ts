@@ -1,5 +1,13 @@
 // The objects of a cluster, as a thread that evaluates sees them.
-import { type KubernetesObject, parseLabelSelector, type ResourceType, type Selector } from '../../resources/index.ts';
+import { compareStrings } from '../../go/index.ts';
+import {
+  keyOf,
+  keyText,
+  type KubernetesObject,
+  parseLabelSelector,
+  type ResourceType,
+  type Selector,
+} from '../../resources/index.ts';
 import { asJson, parseJson } from '../../values/index.ts';
 import type { CertificateSecret } from '../certificates/secret-certificates.ts';
 import { ObjectReadError, type ObjectSource } from '../configuration/index.ts';
@@ -43,11 +51,11 @@ export class AskedObjects implements ObjectSource {
   }
 
   list(type: ResourceType, namespace: string, selector: Selector): readonly KubernetesObject[] {
-    return this.#pages('objects', type, namespace, selector) as readonly KubernetesObject[];
+    return this.#pages('objects', type, namespace, selector, (object: KubernetesObject) => keyText(keyOf(object)));
   }
 
   names(type: ResourceType, namespace: string, selector: Selector): readonly string[] {
-    return this.#pages('names', type, namespace, selector) as readonly string[];
+    return this.#pages('names', type, namespace, selector, (name: string) => name);
   }
 
   namespaces(): readonly KubernetesObject[] {
@@ -56,19 +64,32 @@ export class AskedObjects implements ObjectSource {
 
   /** The certificates in the Secrets of a namespace. */
   certificates(type: ResourceType, namespace: string, selector: Selector): readonly CertificateSecret[] {
-    return this.#pages('certificates', type, namespace, selector) as readonly CertificateSecret[];
+    return this.#pages(
+      'certificates',
+      type,
+      namespace,
+      selector,
+      ({ found }: CertificateSecret) => found?.secret ?? '',
+    );
   }
 
-  #pages(of: Listed['of'], type: ResourceType, namespace: string, selector: Selector): unknown {
+  /** All pages of a list, sorted by `key`. */
+  #pages<Value>(
+    of: Listed['of'],
+    type: ResourceType,
+    namespace: string,
+    selector: Selector,
+    key: (value: Value) => string,
+  ): readonly Value[] {
     return this.#once({ of, type, namespace, selector: selector.toString(), from: 0 }, (first) => {
-      const all: unknown[] = [];
+      const all: (readonly [key: string, value: Value])[] = [];
       for (let from: number | undefined = 0; from !== undefined;) {
         const page = this.#asked({ ...first, from });
-        all.push(...(page.value as readonly unknown[]));
+        (page.value as readonly Value[]).forEach((value) => all.push([key(value), value]));
         from = page.next;
       }
-      return all;
-    });
+      return all.sort(([left], [right]) => compareStrings(left, right)).map(([, value]) => value);
+    }) as readonly Value[];
   }
 
   #value(question: ObjectQuestion): unknown {

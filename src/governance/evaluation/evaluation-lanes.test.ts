@@ -138,6 +138,18 @@ describe('the threads of governance policies', () => {
     assert.equal((await evaluate(ordinary('next'), 'b')).state, 'done');
   });
 
+  it('end a policy whose result is too large for this thread', async () => {
+    const texts = Array.from({ length: 6 }, (_, index) => configMap(`object-${index}`, LARGE));
+    const texting = policy('texts', texts);
+    let outcome = await evaluate(texting);
+    if (outcome.state === 'later') {
+      await until(() => woken.includes('texts'));
+      outcome = await evaluate(texting);
+    }
+    assert.ok(outcome.state === 'ended');
+    assert.match(outcome.reason, /^the policy takes too much memory/);
+  });
+
   async function settled(name: string): Promise<Evaluated<PlannedEvaluation>> {
     await until(() => woken.includes(name));
     return await evaluate(many(name, LARGE), 'b');

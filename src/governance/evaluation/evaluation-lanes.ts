@@ -15,8 +15,11 @@ const ORDINARY_MS = 500;
 const SLOW_DEADLINE_MS = 5_000;
 /** Evaluations that take longer are slow: fifty times what published policies take. Milliseconds. */
 const SLOW_MS = 250;
-/** Memory of a thread: the objects of an evaluation as text, parsed, and the plans of 20,000 of them. Megabytes. */
-const HEAP_MB = 384;
+/**
+ * Memory of a thread: the plans of 20,000 objects of 1 KB. Until it is ended it takes twice as much of the process, so that both
+ * threads fit the 1 GiB that a controller has. Megabytes.
+ */
+const HEAP_MB = 192;
 /** First delay after an evaluation that was ended; doubles with each further one. Milliseconds. */
 const FIRST_DELAY_MS = 10_000;
 /** Longest delay. Milliseconds. */
@@ -57,6 +60,8 @@ export interface JobMessage {
 export interface JobAnswer {
   /** JSON; undefined if something was not read yet, or the evaluation failed. */
   readonly result?: string;
+  /** Instead of a result that the main thread does not take. */
+  readonly isTooLarge?: true;
   /** A fault of ours. */
   readonly failure?: string;
   /** Processor time. Milliseconds. */
@@ -278,6 +283,9 @@ export class EvaluationLanes implements Runnable {
       cpuMs += answer.cpuMs;
       if (answer.failure !== undefined) {
         throw new Error(answer.failure);
+      }
+      if (answer.isTooLarge === true) {
+        throw new ThreadError('ended', 'its result is too large');
       }
       return answer.result === undefined ? undefined : (parseJson(answer.result) as never);
     };

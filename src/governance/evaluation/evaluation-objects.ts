@@ -52,8 +52,6 @@ const PAGE_OBJECTS = 500;
  * thread half a second together, in pages.
  */
 const MAX_CHARACTERS = 64_000_000;
-/** Objects that a thread gets with its job: one turn of the main thread reads them. */
-const MAX_FORESEEN = 100;
 /** What a search through one object of a list costs, in characters. */
 const SEARCH_CHARACTERS = 32;
 
@@ -142,7 +140,20 @@ export class EvaluationObjects {
     this.#given.clear();
     this.#lists.clear();
     this.#left = MAX_CHARACTERS;
-    this.#foreseen = (this.#options.foreseen ?? []).slice(0, MAX_FORESEEN).flatMap((one) => this.#foresee(one));
+    this.#foreseen = this.#foreseenAnswers(this.#options.foreseen ?? []);
+  }
+
+  /** Answers that go with the job, a page of them at most: one turn of the main thread makes them. The thread asks for the others. */
+  #foreseenAnswers(all: readonly ForeseenObject[]): readonly ForeseenAnswer[] {
+    const answers: ForeseenAnswer[] = [];
+    const left = this.#left;
+    for (const one of all.slice(0, PAGE_OBJECTS)) {
+      if (left - this.#left >= PAGE_CHARACTERS) {
+        break;
+      }
+      answers.push(...this.#foresee(one));
+    }
+    return answers;
   }
 
   #foresee({ apiVersion, kind, namespace, name }: ForeseenObject): readonly ForeseenAnswer[] {
@@ -164,7 +175,8 @@ export class EvaluationObjects {
   #answer(question: ObjectQuestion): QuestionAnswer {
     switch (question.of) {
       case 'kind':
-        return this.#text(this.#kind(question.apiVersion, question.kind));
+        // Takes nothing of what the policy may read: without its kind, no object of it could say why it is not compared.
+        return { state: 'found', text: JSON.stringify(this.#kind(question.apiVersion, question.kind) ?? null) };
       case 'object':
         return this.#text(this.#get(question.type, question.namespace, question.name));
       case 'namespaces':
@@ -234,7 +246,7 @@ export class EvaluationObjects {
     return object;
   }
 
-  /** The objects of a list, the same ones for all of its pages. */
+  /** The objects of a list, the same ones for all of its pages. The thread sorts them: here, many would take too long. */
   #list({ type, namespace, selector }: ListQuestion): readonly KubernetesObject[] {
     const isOne = type.namespaced && namespace !== '';
     const selection = this.#select(isOne ? { type, namespace } : { type });
@@ -246,7 +258,7 @@ export class EvaluationObjects {
     const objects = this.#objects(type).list(isOne ? namespace : undefined);
     this.#spend(objects.length * SEARCH_CHARACTERS);
     const labels = parseLabelSelector(selector);
-    const found = objects.filter(({ metadata }) => labels.matches(metadata.labels ?? {})).toSorted(byName);
+    const found = objects.filter(({ metadata }) => labels.matches(metadata.labels ?? {}));
     this.#lists.set(id, found);
     return found;
   }
@@ -308,9 +320,4 @@ function selectable({ apiVersion, kind, metadata }: KubernetesObject): Kubernete
       ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
     },
   };
-}
-
-function byName(left: KubernetesObject, right: KubernetesObject): number {
-  const [a, b] = [left.metadata, right.metadata].map(({ namespace = '', name = '' }) => `${namespace}/${name}`);
-  return (a ?? '') < (b ?? '') ? -1 : 1;
 }

@@ -4,6 +4,7 @@ import { errorText, parseJson } from '../../values/index.ts';
 import { AskedObjects } from './asked-objects.ts';
 import { EVALUATIONS } from './evaluation-jobs.ts';
 import type { JobAnswer, JobMessage } from './evaluation-lanes.ts';
+import { isTooLarge } from './result-limits.ts';
 import { type AskForObject, NotYetRead } from './object-questions.ts';
 
 answerJobs((job: JobMessage, ask: AskForObject): JobAnswer => {
@@ -16,7 +17,8 @@ function answerOf({ type, input, foreseen }: JobMessage, ask: AskForObject): Omi
   try {
     // The type of the job says what its input is.
     const evaluate: (input: never, objects: AskedObjects) => unknown = EVALUATIONS[type];
-    return { result: JSON.stringify(evaluate(parseJson(input) as never, new AskedObjects(foreseen, ask))) };
+    const result = JSON.stringify(evaluate(parseJson(input) as never, new AskedObjects(foreseen, ask)));
+    return isTooLarge(result) ? { isTooLarge: true } : { result };
   } catch (error) {
     return error instanceof NotYetRead ? {} : { failure: errorText(error) };
   }

@@ -179,7 +179,7 @@ export function valuesDeclaration(version: string): ValueSection {
       ),
       resources: object('Resource requests and limits of a controller pod.', {
         requests: { cpu: '100m', memory: '192Mi' },
-        limits: { cpu: '2', memory: '512Mi' },
+        limits: { cpu: '2', memory: '1Gi' },
       }),
       nodeSelector: object('Node selector of the controller pods.'),
       tolerations: list('Tolerations of the controller pods.'),
