@@ -10,6 +10,7 @@ const PATIENCE_MS = 10_000;
  * @throws the reason of the signal
  */
 export async function policiesSettled(cluster: Pick<Cluster, 'list' | 'watch'>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const patience = setTimeout(resolve, PATIENCE_MS);
   const watching = new AbortController();

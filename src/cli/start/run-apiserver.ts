@@ -13,6 +13,7 @@ import { type LocalCluster, startLocalCluster } from './local-cluster.ts';
 import { POLICY_SERVER } from './roles.ts';
 import { startLog } from './start-log.ts';
 
+/** The flags of `portcullis apiserver`. */
 export interface ApiserverFlags {
   readonly dataDir: string;
   readonly port: number;

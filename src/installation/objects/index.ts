@@ -1,4 +1,4 @@
-// An entry of its own for who grants the rights of an installation, and neither installs nor diagnoses one.
+// An entry of its own: the cluster of `start` has these objects, too, and needs no more of an installation.
 export { accessGuard } from './access-guard.ts';
 export { PASSED_ON, userRoles } from './access-objects.ts';
 export { annotationGuard } from './annotation-access.ts';
