@@ -203,6 +203,35 @@ describe('portcullis rollout', () => {
     succeeded(await started.portcullis(['delete', 'cap', 'refreshed']));
   });
 
+  it('leaves a policy on its PolicyServer, also under a schema that lets the field change', async () => {
+    const on = (policyServer: string): string => policy('placed', { policyServer }, { name: 'placed' });
+    await apply(on('default'));
+    succeeded(await rollout('status', 'cap/placed', '--timeout', '20s'));
+    const refused = async (): Promise<string> => {
+      const { code, stderr } = await started.kubectl(['apply', '-f', '-'], on('other'));
+      assert.equal(code, 1);
+      return stderr;
+    };
+    assert.match(await refused(), /spec\.policyServer: .*the field is immutable/);
+    const rule =
+      '/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/policyServer/x-kubernetes-validations/0/rule';
+    const write = async (value: string): Promise<void> => {
+      const patch = JSON.stringify([{ op: 'replace', path: rule, value }]);
+      const crd = 'crd/clusteradmissionpolicies.policies.kubewarden.io';
+      succeeded(await started.kubectl(['patch', crd, '--type=json', '-p', patch]));
+    };
+    await write('true');
+    try {
+      assert.match(
+        await refused(),
+        /spec\.policyServer: Forbidden: field is immutable\. Apply .*\[policy-server-change\]/,
+      );
+    } finally {
+      await write('self == oldSelf');
+    }
+    succeeded(await started.portcullis(['delete', 'cap', 'placed']));
+  });
+
   it('rolls back from protect to monitor, which an apply may not do, and back', async () => {
     const modes = (mode: string): string => policy('modes', { mode }, { name: 'modes' });
     const mode = async (): Promise<string> =>

@@ -203,7 +203,7 @@ export class PolicyLab implements AsyncDisposable {
   async startControllers(monitoredIntervalMs = this.#options.monitoredIntervalMs): Promise<void> {
     const log = pino({ level: 'silent' });
     const cluster = this.#counted(this.cluster.as(CONTROLLER));
-    const { folder, addresses } = this.server;
+    const { folder } = this.server;
     const { controlCertFile: certFile, controlKeyFile: keyFile, caFile } = folder.certificates;
     const metrics = this.#metrics;
     const caches = new SharedCaches({ cluster, log, metrics });
@@ -221,10 +221,15 @@ export class PolicyLab implements AsyncDisposable {
       namespace: NAMESPACE,
       settings: DEFAULT_ROLLOUT_SETTINGS,
       replicas: this.#replicas,
-      target: (policyServer) => ({
-        url: (this.#others.get(policyServer)?.addresses ?? addresses).admission.replace('127.0.0.1', 'localhost'),
-        ca: readFileSync(caFile, 'utf8'),
-      }),
+      target: (policyServer) => {
+        const server = policyServer === 'default' ? this.server : this.#others.get(policyServer);
+        return (
+          server && {
+            url: server.addresses.admission.replace('127.0.0.1', 'localhost'),
+            ca: readFileSync(caFile, 'utf8'),
+          }
+        );
+      },
       pace: () => new WritePace(PACE_FACTOR),
       ...(monitoredIntervalMs === undefined ? {} : { monitoredIntervalMs }),
       events,
