@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { knownKind, kubernetesKind, type KubernetesObject, Selector } from '../../resources/index.ts';
 import { ObjectStore } from '../../runtime/index.ts';
+import { KnownCertificates } from '../certificates/secret-certificates.ts';
 import { AskedObjects } from './asked-objects.ts';
 import { EvaluationObjects } from './evaluation-objects.ts';
 
@@ -25,6 +26,7 @@ function objectsOf(all: readonly KubernetesObject[]): EvaluationObjects {
     mappings: { find: async (apiVersion, kind) => kubernetesKind(apiVersion, kind) },
     reader: { open: async () => store, use: () => undefined, add: () => undefined },
     namespaces: () => [],
+    certificates: new KnownCertificates(),
     foreseen: all.map(({ apiVersion, kind, metadata: { namespace = '', name = '' } }) => ({
       apiVersion,
       kind,
@@ -60,6 +62,19 @@ describe('the objects of an evaluation', () => {
     }, AbortSignal.timeout(10_000));
     assert.deepEqual([listed, names], [names, ['a', 'b', 'c', 'd']]);
     assert.deepEqual(given, { state: 'found', text: '["c","a","d","b"]' });
+  });
+
+  it('are certificates of few Secrets at once, if these are long: reading one takes time', async () => {
+    const value = 'x'.repeat(200_000);
+    const secrets = named(10, value).map((object) => ({ ...object, kind: 'Secret', data: { 'tls.crt': value } }));
+    const objects = objectsOf(secrets);
+    const type = knownKind('v1', 'Secret');
+    const page = await objects.evaluate(
+      async () => objects.answer({ of: 'certificates', type, namespace: 'default', selector: '', from: 0 }),
+      AbortSignal.timeout(10_000),
+    );
+    assert.ok(page.state === 'found');
+    assert.equal(page.next, 3);
   });
 
   it('cannot be read beyond their limit, but their kinds are known, so that the policy can say so', async () => {
