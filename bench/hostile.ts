@@ -23,7 +23,7 @@ const { values: flags, positionals } = parseArgs({
   },
 });
 const seconds = Number(flags.seconds);
-/** Memory of the processes, as the chart limits a policy server and a controller. MiB. */
+/** Memory of the processes: what the chart grants a policy server, and half of what it grants a controller. MiB. */
 const LIMITS = new Map([
   ['serve', Number(flags.limit)],
   ['controller', 512],
