@@ -369,7 +369,12 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
       'pod-security',
     ]) {
       const sources = ['--sources-path', `${EXAMPLES}/sources.yml`];
-      const args = ['run', `${EXAMPLES}/${policy}/policy.yaml`, '--ignore-rules', '-r', '-', ...sources];
+      // The example allows 512 MiB, the installation 1 GiB.
+      const judged =
+        policy === 'container-limits'
+          ? [`${EXAMPLES}/${policy}/policy.wasm`, '--settings-json', '{"cpu": "2", "memory": "1Gi"}']
+          : [`${EXAMPLES}/${policy}/policy.yaml`, '--ignore-rules'];
+      const args = ['run', ...judged, '-r', '-', ...sources];
       const { stdout, stderr } = await portcullis(args, { stdin: JSON.stringify({ request }) });
       const verdict = JSON.parse(stdout) as { allowed: boolean; warnings: unknown };
       assert.equal(verdict.allowed, true, `${policy}: ${stdout}${stderr}`);

@@ -12,6 +12,7 @@ export const VALUES = {
   certificates: { caOverlap: '8s' },
   // The example policies allow no more.
   policyServer: { limits: { cpu: '2', memory: '512Mi' } },
+  controller: { resources: { limits: { memory: '512Mi' } } },
 };
 
 /** The API path of ConfigMaps in a namespace where the guard rejects them. */
