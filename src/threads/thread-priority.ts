@@ -8,14 +8,13 @@ const BACKGROUND_PRIORITY = 5;
  * the main thread less than half of two processors, which 200 requests a second need.
  * @param id of a thread of this process, see nativeThreadId, or of a process that has just started, whose threads inherit it; undefined,
  * where the system did not tell: nothing changes
- * @param priority as `setPriority` takes it
  */
-export function runInBackground(id: number | undefined, priority = BACKGROUND_PRIORITY): void {
+export function runInBackground(id: number | undefined): void {
   if (id === undefined) {
     return;
   }
   try {
-    setPriority(id, priority);
+    setPriority(id, BACKGROUND_PRIORITY);
   } catch {
     // The thread keeps its priority, where a sandbox forbids to change it.
   }

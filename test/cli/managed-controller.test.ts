@@ -82,8 +82,9 @@ describe('a controller that manages policy servers, with external certificates',
     // The configuration of the test before, whose policy server has ended.
     const validating = typeOf('admissionregistration.k8s.io/v1', 'ValidatingWebhookConfiguration');
     await unlessGone(installation.cluster.admin.delete(validating, { name: 'portcullis-own-kinds' }));
+    await installation.addPolicyServer();
     await using controller = installation.controller({ 'operations-port': 0, 'policy-server-addr': OWN_ADDRESS });
-    await using server = await installation.pod(await installation.policyServer());
+    await using server = await installation.pod(await installation.deployment());
     const { admission } = await server.says('policy server ready');
     assert.match(String(admission), new RegExp(`^https://${OWN_ADDRESS}:8443`));
     // API servers call a policy server only after Kubernetes reports its pod as ready.

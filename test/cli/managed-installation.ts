@@ -123,14 +123,18 @@ export class ManagedInstallation implements AsyncDisposable {
     return unlessGone(this.cluster.admin.get(type, type.namespaced ? { namespace: NAMESPACE, name } : { name }));
   }
 
-  /** Creates a PolicyServer. Returns its Deployment. */
-  async policyServer(spec: object = {}): Promise<KubernetesObject> {
+  /** Creates a PolicyServer. Before a controller: its webhook calls a Service, which this cluster does not have. */
+  async addPolicyServer(): Promise<void> {
     await applyObject(this.cluster, {
       apiVersion: 'policies.kubewarden.io/v1',
       kind: 'PolicyServer',
       metadata: { name: 'default' },
-      spec: { image: IMAGE, replicas: 1, serviceAccountName: ACCOUNT, ...spec },
+      spec: { image: IMAGE, replicas: 1, serviceAccountName: ACCOUNT },
     });
+  }
+
+  /** The Deployment of the PolicyServer, as soon as a controller has made it. */
+  async deployment(): Promise<KubernetesObject> {
     return until(() => this.find('apps/v1', 'Deployment', 'policy-server-default'));
   }
 

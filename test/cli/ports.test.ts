@@ -251,6 +251,7 @@ describe('the ports of the product', () => {
     const controller = ['controller', ...cluster, ...servers, ...own, ...control];
     await run('controller', 'controller ready', new LoggingProcess(controller));
     managed = await ManagedInstallation.open('own');
+    await managed.addPolicyServer();
     const managing = managed.controller({
       'webhook-port': 0,
       'webhook-addr': '127.0.0.1',
@@ -258,7 +259,7 @@ describe('the ports of the product', () => {
       'policy-server-addr': OWN_ADDRESS,
     });
     await run('controller --manage-policy-servers', 'controller ready', managing);
-    await run('pod of a PolicyServer', SERVES, await managed.pod(await managed.policyServer()));
+    await run('pod of a PolicyServer', SERVES, await managed.pod(await managed.deployment()));
   });
   after(async () => {
     await Promise.all(processes.map((one) => one[Symbol.asyncDispose]()));

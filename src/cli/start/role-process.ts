@@ -1,7 +1,6 @@
 // A process of `start` with one role, which is started again when it ends.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { constants } from 'node:os';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -25,7 +24,7 @@ export interface Role {
   /** For its lines in the output. */
   readonly name: string;
   readonly args: readonly string[];
-  /** Whether it gives way to the others, which answer requests; in a cluster it has a machine, or a limit, of its own. */
+  /** Whether it gives way to the others; in a cluster it has a machine, or a limit, of its own. */
   readonly isBackground?: boolean;
 }
 
@@ -98,7 +97,7 @@ export class RoleProcess {
     });
     this.#child = child;
     if (isBackground) {
-      runInBackground(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
+      runInBackground(child.pid);
     }
     forwardLines(child.stdout, name, process.stdout);
     forwardLines(child.stderr, name, process.stderr);
