@@ -1,18 +1,32 @@
-// Writes the matrix of network providers in docs/network-policy.md from the catalogue. `--check` writes nothing, and fails when it
+// Writes what docs/network-policy.md has from the catalogue: the matrix of network providers, their faults, and the uses. `--check` writes nothing, and fails when it
 // is stale.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { builtinCatalogue } from '../src/engine/network-policy/index.ts';
+import { builtinCatalogue, TRAIT_TEXTS } from '../src/engine/network-policy/index.ts';
 import { allProviders } from '../src/cli/netpol/provider-flags.ts';
-import { matrixMarkdown } from '../src/cli/netpol/matrix-text.ts';
+import { defectsMarkdown, matrixMarkdown } from '../src/cli/netpol/matrix-text.ts';
 
 const PAGE = fileURLToPath(new URL('../docs/network-policy.md', import.meta.url));
-const MATRIX = /(<!-- matrix: written by tools\/netpol-matrix\.ts -->\n).*?(<!-- end of matrix -->)/s;
+const PARTS: Readonly<Record<string, () => string>> = {
+  matrix: () => matrixMarkdown(allProviders(builtinCatalogue())),
+  defects: () => defectsMarkdown(builtinCatalogue().providers),
+  uses: () => `| use | meaning |\n|---|---|\n${usesTable()}`,
+};
+
+function usesTable(): string {
+  return Object.entries(TRAIT_TEXTS)
+    .map(([trait, text]) => `| \`${trait}\` | ${text} |\n`)
+    .join('');
+}
 
 const text = readFileSync(PAGE, 'utf8');
-const current = text.replace(
-  MATRIX,
-  (_, head: string, end: string) => `${head}${matrixMarkdown(allProviders(builtinCatalogue()))}${end}`,
+const current = Object.entries(PARTS).reduce(
+  (page, [name, write]) =>
+    page.replace(
+      new RegExp(`(<!-- ${name}: written by tools/netpol-matrix\\.ts -->\n).*?(<!-- end of ${name} -->)`, 's'),
+      (_, head: string, end: string) => `${head}${write()}${end}`,
+    ),
+  text,
 );
 if (process.argv.includes('--check')) {
   if (current !== text) {

@@ -1,5 +1,6 @@
 import {
   analysePolicy,
+  type ClusterFacts,
   judgePolicy,
   type NetworkPolicy,
   type ProviderSupport,
@@ -19,9 +20,10 @@ export function checkPolicies(
   policies: readonly NetworkPolicy[],
   providers: readonly ProviderSupport[],
   withFeatures: boolean,
+  facts?: ClusterFacts,
 ): readonly CheckResult[] {
   return policies.map((policy) => {
-    const analysed = analysePolicy(policy);
+    const analysed = analysePolicy(policy, facts);
     const verdicts = providers.map((support) => {
       const verdict = judgePolicy(analysed, support);
       return withFeatures ? verdict : { ...verdict, features: [] };

@@ -62,8 +62,8 @@ Exit code: 0; 1 if a named provider does not support a policy (see --fail-on), o
 async function check(flags: CheckFlags): Promise<void> {
   const catalogue = await readCatalogue(flags);
   const providers = flags.provider === undefined ? allProviders(catalogue) : providersOf(flags.provider, catalogue);
-  const { policies, files } = await readPolicies(flags);
-  const results = checkPolicies(policies, providers, DETAILED.includes(flags.output));
+  const { policies, files, facts } = await readPolicies(flags);
+  const results = checkPolicies(policies, providers, DETAILED.includes(flags.output), facts);
   process.stdout.write(await checkText(results, flags.output, files));
   printNotes(policies, flags.provider === undefined ? [] : providers);
   const failOn = flags.failOn ?? (flags.provider === undefined ? 'never' : 'unsupported');

@@ -79,9 +79,9 @@ function explanationOf(
   policy: NetworkPolicy,
   providers: readonly ProviderSupport[],
   set: NetworkPolicySet,
-  { pods }: PolicyInput,
+  { pods, facts }: PolicyInput,
 ): Explanation {
-  const analysed = analysePolicy(policy);
+  const analysed = analysePolicy(policy, facts);
   const redundancy = set.redundancy(policy);
   return {
     policy: `${policy.namespace}/${policy.name}`,

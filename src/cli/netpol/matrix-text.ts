@@ -1,13 +1,17 @@
 // The matrix of providers and features: symbols for an overview, words for one provider, and Markdown.
 import {
+  type Defect,
+  defectText,
   type Effect,
   EFFECT_TEXTS,
   type Feature,
   FEATURE_TEXTS,
   FEATURES,
+  type Provider,
   type ProviderSupport,
+  requirementText,
   type SupportRow,
-  TRAIT_TEXTS,
+  usesText,
 } from '../../engine/network-policy/index.ts';
 import { oneLine } from '../table.ts';
 
@@ -91,7 +95,21 @@ export function providerText(support: ProviderSupport): string {
       wrapped(`${row.versions.text}  ${SYMBOLS[symbolOfRow(row)]} ${wordsOf(row)}`),
     ),
   ]);
-  return `${[`${title} (${name}), ${state}${until}`, '', ...lines].join('\n')}\n`;
+  const defects = support.defects.map((defect) => wrapped(defectWords(defect)));
+  const faults = defects.length === 0 ? [] : ['', 'Faults of some versions:', ...defects];
+  return `${[`${title} (${name}), ${state}${until}`, '', ...lines, ...faults].join('\n')}\n`;
+}
+
+function defectWords(defect: Defect): string {
+  const { features, when, depends, effect, evidence } = defect;
+  const parts = [
+    `${features.join(', ')}: ${defectText(defect)}`,
+    ...(when === undefined ? [] : [`only ${usesText(when)}`]),
+    ...(depends === undefined ? [] : [`if ${depends}`]),
+    effectText(effect),
+    `evidence: ${evidence}`,
+  ];
+  return oneLine(parts.join('; '));
 }
 
 function rowsOf(support: ProviderSupport, feature: Feature): readonly SupportRow[] {
@@ -115,7 +133,7 @@ function wordsOf({
 }: SupportRow): string {
   const parts = [
     support,
-    ...(when.length === 0 ? [] : [`not for ${when.map((trait) => TRAIT_TEXTS[trait]).join(', ')}`]),
+    ...(when.length === 0 ? [] : [`not for ${usesText(when)}`]),
     ...(depends === undefined ? [] : [`not if ${depends}`]),
     ...requires.map(({ setting }) => `depends on ${setting}`),
     ...(limit === undefined ? [] : [`at most ${limit.entries} per ${limit.per}`]),
@@ -160,8 +178,7 @@ export function matrixMarkdown(providers: readonly ProviderSupport[]): string {
 
 function markdownCell(rows: readonly SupportRow[] = []): string {
   const texts = rows.map((row) => {
-    const versions =
-      row.versions.text === '*' ? '' : `${row.versions.text.replaceAll('>=', '≥').replaceAll('<', '&lt;')} `;
+    const versions = row.versions.text === '*' ? '' : `${markdownText(row.versions.text)} `;
     const symbol = symbolOfRow(row);
     const effect = row.effect === undefined ? '' : ` ${row.effect}`;
     const isInferred = row.evidence === 'Inferred' && row.support !== 'Unknown' ? '*' : '';
@@ -170,18 +187,45 @@ function markdownCell(rows: readonly SupportRow[] = []): string {
   return texts.length === 0 ? SYMBOLS.none : texts.join('<br>');
 }
 
+function markdownText(text: string): string {
+  return text
+    .replaceAll('>=', '≥')
+    .replaceAll('<', '&lt;')
+    .replaceAll('|', String.raw`\|`);
+}
+
+/** A row for each fault of each provider. */
+export function defectsMarkdown(providers: readonly Provider[]): string {
+  const rows = providers.flatMap(({ title, defects = [] }) =>
+    defects.map((defect) => `| ${[title, ...defectCells(defect)].map(markdownText).join(' | ')} |`),
+  );
+  return `| provider | versions | feature | what happens | if | effect |\n|---|---|---|---|---|---|\n${rows.join('\n')}\n`;
+}
+
+function defectCells({ ids, versions, features, when, settings = [], depends, summary, effect }: Defect): string[] {
+  const conditions = [
+    (when ?? []).map((one) => (typeof one === 'string' ? one : one.join(' + '))).join(', '),
+    ...settings.map(requirementText),
+    depends ?? '',
+  ].filter((text) => text !== '');
+  const what = ids.length === 0 ? summary : `${summary} (${ids.join(', ')})`;
+  return [versions.text, features.join(', '), what, conditions.join('; '), effect];
+}
+
 /** The catalogue for programs. */
 export function matrixData(providers: readonly ProviderSupport[]): object {
   return {
-    providers: providers.map(({ provider: { settings, features, ...provider } }) => ({
+    providers: providers.map(({ provider: { settings, features, defects = [], ...provider } }) => ({
       ...provider,
       settings: Object.fromEntries(settings),
       features: Object.fromEntries(
-        Object.entries(features).map(([feature, rows]) => [
-          feature,
-          rows.map(({ versions, ...row }) => ({ versions: versions.text, ...row })),
-        ]),
+        Object.entries(features).map(([feature, rows]) => [feature, rows.map(withVersionText)]),
       ),
+      ...(defects.length === 0 ? {} : { defects: defects.map(withVersionText) }),
     })),
   };
+}
+
+function withVersionText({ versions, ...rest }: SupportRow | Defect): object {
+  return { versions: versions.text, ...rest };
 }

@@ -2,13 +2,16 @@
 import type { Command } from 'commander';
 import { isForbidden, type KubernetesCluster, listAll, type ObjectList } from '../../cluster/index.ts';
 import {
+  type ClusterFacts,
   isNetworkPolicy,
   type NetworkPolicy,
+  podFacts,
   type PodFacts,
   readNetworkPolicy,
+  workloadFacts,
 } from '../../engine/network-policy/index.ts';
-import { knownKind, type KubernetesObject } from '../../resources/index.ts';
-import { asJson, errorText, isJsonObject } from '../../values/index.ts';
+import { knownKind, type KubernetesObject, type ResourceType } from '../../resources/index.ts';
+import { asJson, errorText } from '../../values/index.ts';
 import { type ManifestFile, readManifestFiles } from '../cluster/apply-files.ts';
 import { addClusterFlags, type ClusterFlags, connect } from '../cluster/cluster-flags.ts';
 import { CliError, usageError } from '../errors.ts';
@@ -29,10 +32,13 @@ export interface PolicyInput {
   readonly files: readonly PolicyFile[];
   /** The pods of the cluster; undefined when they are not known. */
   readonly pods?: readonly PodFacts[];
+  /** What the files or the cluster say of pods and Services. */
+  readonly facts: ClusterFacts;
 }
 
 const NETWORK_POLICIES = knownKind('networking.k8s.io/v1', 'NetworkPolicy');
 const PODS = knownKind('v1', 'Pod');
+const SERVICES = knownKind('v1', 'Service');
 
 /** Adds the flags that {@link readPolicies} reads. */
 export function addNetpolFlags(command: Command): Command {
@@ -63,7 +69,9 @@ function fromFiles(manifests: readonly ManifestFile[], { namespace }: NetpolFlag
     path,
     policies: objects.filter(isNetworkPolicy).map((object) => readNetworkPolicy(asJson(object), namespace)),
   }));
-  return { files, policies: files.flatMap(({ policies }) => policies) };
+  const objects = manifests.flatMap((manifest) => manifest.objects);
+  const facts = workloadFacts(objects, namespace);
+  return { files, policies: files.flatMap(({ policies }) => policies), facts };
 }
 
 /** The manifests among the files that Git says have changed; deleted files are not read. */
@@ -90,12 +98,24 @@ async function fromCluster(flags: NetpolFlags): Promise<PolicyInput> {
   const scope = flags.allNamespaces === true ? {} : { namespace: connected.namespace };
   const { items } = await listNetworkPolicies(connected.cluster, scope);
   const policies = items.map((object) => readNetworkPolicy({ ...asJson(object), apiVersion: 'networking.k8s.io/v1' }));
+  const pods = await listReadable(connected.cluster, PODS, scope);
+  const services = await listReadable(connected.cluster, SERVICES, scope);
+  const known = pods === undefined ? {} : { pods: pods.flatMap((pod) => podFacts(pod) ?? []) };
+  return { policies, files: [], facts: workloadFacts([...(pods ?? []), ...(services ?? [])]), ...known };
+}
+
+/** Undefined where the user may not list them. Items of lists name no kind. */
+async function listReadable(
+  cluster: KubernetesCluster,
+  type: ResourceType,
+  scope: { readonly namespace?: string },
+): Promise<readonly KubernetesObject[] | undefined> {
   try {
-    const pods = await listAll(connected.cluster, PODS, scope);
-    return { policies, files: [], pods: pods.items.map(podFacts) };
+    const { items } = await listAll(cluster, type, scope);
+    return items.map((item) => ({ ...item, kind: type.kind }));
   } catch (error) {
     if (isForbidden(error)) {
-      return { policies, files: [] };
+      return undefined;
     }
     throw error;
   }
@@ -116,9 +136,4 @@ async function listNetworkPolicies(
     const hint = `Their statuses say what the providers of the cluster do with them: portcullis get networkpolicystatuses ${where}`;
     throw new CliError(errorText(error), { hint, cause: error });
   }
-}
-
-function podFacts({ metadata: { namespace = '', labels = {} }, ...rest }: KubernetesObject): PodFacts {
-  const { spec } = rest as { readonly spec?: unknown };
-  return { namespace, labels, hostNetwork: isJsonObject(spec) && spec['hostNetwork'] === true };
 }

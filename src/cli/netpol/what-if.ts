@@ -2,6 +2,7 @@
 import { Command, Option } from 'commander';
 import {
   analysePolicy,
+  type ClusterFacts,
   compareVerdicts,
   type FeatureChange,
   judgePolicy,
@@ -60,8 +61,8 @@ async function whatIf(flags: WhatIfFlags): Promise<void> {
   if (from === undefined || to === undefined) {
     return;
   }
-  const { policies } = await readPolicies(flags);
-  const changes = policies.flatMap((policy) => changesOf(policy, from, to));
+  const { policies, facts } = await readPolicies(flags);
+  const changes = policies.flatMap((policy) => changesOf(policy, facts, from, to));
   process.stdout.write(
     flags.output === 'table' ? changesText(changes) : dataText({ changes }, flags.output, { pretty: true }),
   );
@@ -72,8 +73,13 @@ async function whatIf(flags: WhatIfFlags): Promise<void> {
   );
 }
 
-function changesOf(policy: NetworkPolicy, from: ProviderSupport, to: ProviderSupport): readonly PolicyChange[] {
-  const analysed = analysePolicy(policy);
+function changesOf(
+  policy: NetworkPolicy,
+  facts: ClusterFacts,
+  from: ProviderSupport,
+  to: ProviderSupport,
+): readonly PolicyChange[] {
+  const analysed = analysePolicy(policy, facts);
   const changes = compareVerdicts(judgePolicy(analysed, from), judgePolicy(analysed, to));
   return changes.map((change) => ({ policy: `${policy.namespace}/${policy.name}`, ...change }));
 }

@@ -3,7 +3,7 @@
 import type { Schema } from '../../resources/index.ts';
 import { EVIDENCES, SUPPORTS } from './catalogue.ts';
 import { EFFECTS, FEATURES, TRAITS } from './feature.ts';
-import { CATALOGUE_PATTERNS, MAX_PATTERNS, MAX_ROWS, MAX_TEXT } from './read-catalogue.ts';
+import { CATALOGUE_PATTERNS, MAX_DEFECTS, MAX_PATTERNS, MAX_ROWS, MAX_TEXT } from './read-catalogue.ts';
 
 const text = (description: string, extra: Schema = {}): Schema => ({
   description,
@@ -48,19 +48,24 @@ const REQUIREMENT = mapping(
   },
 );
 
+const TRAIT = choice('A trait.', TRAITS);
+const USES = (description: string): Schema =>
+  list(description, {
+    description: 'A trait, or a list of traits that come together.',
+    anyOf: [TRAIT, list('All of them.', TRAIT, { minItems: 1 })],
+  });
+const VERSIONS = (description: string): Schema => text(description, { pattern: CATALOGUE_PATTERNS.versions.source });
+
 export const ROW_SCHEMA: Schema = mapping(
   'What the provider does in a range of versions.',
   {
-    versions: text(
-      '`*`, `<1.2.0`, `>=1.2.0` or `>=1.2.0 <1.3.0`. The rows of a feature cover every version once, in order.',
-      {
-        pattern: CATALOGUE_PATTERNS.versions.source,
-      },
+    versions: VERSIONS(
+      '`*`, `<1.2.0`, `>=1.2.0`, `>=1.2.0 <1.3.0`, or several with ` || ` between them. The rows of a feature cover every version once, in order.',
     ),
     support: choice('Whether the feature is supported.', SUPPORTS),
     effect: choice('What happens where it is not supported.', EFFECTS),
     requires: list('Settings that it needs.', REQUIREMENT),
-    when: list('Of Partial: the uses that are not supported.', choice('A use.', TRAITS)),
+    when: USES('Of Partial: the uses that are not supported.'),
     depends: text('Of Partial: what of the cluster decides.', { maxLength: MAX_TEXT }),
     limit: mapping(
       'How many port entries fit.',
@@ -72,7 +77,7 @@ export const ROW_SCHEMA: Schema = mapping(
       { required: ['entries'] },
     ),
     caution: text('What to know although it is supported.', { maxLength: MAX_TEXT }),
-    cautionWhen: list('The uses that the caution is about. Default: all.', choice('A use.', TRAITS)),
+    cautionWhen: USES('The uses that the caution is about. Default: all.'),
     note: text('An explanation.', { maxLength: MAX_TEXT }),
     evidence: choice('Where this is known from.', EVIDENCES),
     sources: list(
@@ -105,6 +110,27 @@ export const ROW_SCHEMA: Schema = mapping(
       },
     ],
   },
+);
+
+const DEFECT = mapping(
+  'A fault of some versions, beside what rows say.',
+  {
+    ids: list('Its advisories.', text('An advisory.', { pattern: CATALOGUE_PATTERNS.advisory.source })),
+    features: list('What it is about.', choice('A feature.', FEATURES), { minItems: 1 }),
+    versions: VERSIONS('The versions that have it, as in a row.'),
+    when: USES('The uses that it is about. Default: all.'),
+    settings: list('It happens only with these.', REQUIREMENT),
+    depends: text('What else decides, which no policy shows. Then it only warns.', { maxLength: MAX_TEXT }),
+    effect: choice('What happens.', EFFECTS),
+    summary: text('What happens, as a sentence after the name of the provider.', { maxLength: MAX_TEXT }),
+    evidence: choice('Where this is known from.', EVIDENCES),
+    sources: list(
+      'Where a reader can check it. Only what is inferred needs none.',
+      text('A URL.', { pattern: CATALOGUE_PATTERNS.source.source }),
+    ),
+    checked: DAY('The day of the check. Default: that of the provider.'),
+  },
+  { required: ['features', 'versions', 'effect', 'summary', 'evidence'] },
 );
 
 const AGENT = mapping(
@@ -181,6 +207,7 @@ export const PROVIDER_SCHEMA: Schema = mapping(
     inherits: text('The provider whose rows a new provider starts with.'),
     detect: DETECTION,
     settings: { description: 'Settings by name.', type: 'object', additionalProperties: SETTING },
+    defects: list('Its known faults, with advisories.', DEFECT, { maxItems: MAX_DEFECTS }),
     features: mapping(
       'Rows by feature.',
       Object.fromEntries(

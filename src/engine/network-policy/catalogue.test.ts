@@ -68,6 +68,9 @@ const provider = (features: string): string => `name: example\nchecked: '2026-11
 const row = (more: string): string =>
   provider(`{EndPort: [{versions: '*', support: Supported, evidence: Inferred, ${more}}]}`);
 
+const defect = (fields: string): string =>
+  `name: example\nchecked: '2026-11-21'\ndefects: [{${fields}, evidence: Inferred}]`;
+
 describe('a catalogue file', () => {
   for (const [name, text, message] of [
     ['that is not YAML', 'a: [', /^mine\.yaml:1:\d+: not YAML: /],
@@ -120,6 +123,31 @@ describe('a catalogue file', () => {
       'with an unknown trait',
       row('when: [Egres]'),
       /EndPort\[0\]\.when\[0\]: expected one of .*: did you mean Egress\?/,
+    ],
+    [
+      'with an unknown trait among several',
+      row('effect: Inert, when: [Ingress, [Egress, WithPort]]'),
+      /EndPort\[0\]\.when\[1\]: expected one of .*, got "WithPort": did you mean WithPorts\?/,
+    ],
+    [
+      'with a fault without a feature',
+      defect("versions: '*', effect: FailOpen, summary: allows all"),
+      /defects\[0\]: expected the key "features", which is missing/,
+    ],
+    [
+      'with a fault of an unknown feature',
+      defect("features: [IpBlock], versions: '*', effect: FailOpen, summary: allows all"),
+      /defects\[0\]\.features\[0\]: expected one of .*, got "IpBlock": did you mean IPBlock\?/,
+    ],
+    [
+      'with an advisory that is none',
+      defect("ids: [CVE-1], features: [IPBlock], versions: '*', effect: FailOpen, summary: allows all"),
+      /defects\[0\]\.ids\[0\]: expected CVE-YEAR-NUMBER or GHSA-xxxx-xxxx-xxxx, got "CVE-1"/,
+    ],
+    [
+      'with a fault that says nothing',
+      defect("features: [IPBlock], versions: '*', effect: FailOpen"),
+      /defects\[0\]: expected the key "summary", which is missing/,
     ],
     [
       'with a limit of nothing',

@@ -1,5 +1,5 @@
 import { deepFreeze } from '../../values/index.ts';
-import type { Effect, Feature, Trait } from './feature.ts';
+import type { Effect, Feature, UsePattern } from './feature.ts';
 import type { VersionRange } from './version-range.ts';
 
 export const SUPPORTS = ['Supported', 'Unsupported', 'Partial', 'Unknown'] as const;
@@ -35,19 +35,39 @@ export interface SupportRow {
   /** Supported only with these settings. */
   readonly requires?: readonly SettingRequirement[];
   /** Of `Partial`: the uses that are not supported. All, when absent. */
-  readonly when?: readonly Trait[];
+  readonly when?: readonly UsePattern[];
   /** Of `Partial`: what of the cluster decides whether it is supported. */
   readonly depends?: string;
   readonly limit?: PortLimit;
   /** What to know although it is supported. */
   readonly caution?: string;
   /** The uses that the caution is about. Default: all. */
-  readonly cautionWhen?: readonly Trait[];
+  readonly cautionWhen?: readonly UsePattern[];
   readonly note?: string;
   readonly evidence: Evidence;
   /** URLs that show it. */
   readonly sources: readonly string[];
   /** The day on which it was checked: `2026-11-21`. */
+  readonly checked: string;
+}
+
+/** A fault of some versions, beside what rows say: a bug, or what an advisory tells. */
+export interface Defect {
+  /** `GHSA-fm8w-2m5w-9j7r`, `CVE-2026-56743`. Empty for a bug without an advisory. */
+  readonly ids: readonly string[];
+  readonly features: readonly Feature[];
+  readonly versions: VersionRange;
+  /** The uses that it is about. Default: all. */
+  readonly when?: readonly UsePattern[];
+  /** It happens only with these settings. */
+  readonly settings?: readonly SettingRequirement[];
+  /** What else decides whether it happens, that nobody sees in a policy. Then it only warns. */
+  readonly depends?: string;
+  readonly effect: Effect;
+  /** What happens, as the end of a sentence that begins with the provider. */
+  readonly summary: string;
+  readonly evidence: Evidence;
+  readonly sources: readonly string[];
   readonly checked: string;
 }
 
@@ -129,6 +149,8 @@ export interface Provider {
   readonly detect?: Detection;
   readonly settings: ReadonlyMap<string, ProviderSetting>;
   readonly features: FeatureRows;
+  /** Default: none. */
+  readonly defects?: readonly Defect[];
 }
 
 /** A provider to add, or changes of one; see {@link Catalogue.extended}. */
@@ -146,7 +168,7 @@ export class Catalogue {
   constructor(providers: readonly Provider[]) {
     this.providers = providers.map((provider) => Object.freeze(provider));
     this.#byName = new Map(this.providers.map((provider) => [provider.name, provider]));
-    deepFreeze(this.providers.map(({ features }) => features));
+    deepFreeze(this.providers.map(({ features, defects }) => ({ features, defects })));
   }
 
   find(name: string): Provider | undefined {
@@ -179,7 +201,7 @@ export class Catalogue {
 
 /** Its features are unknown until rows are added. */
 function newProvider(name: string, inherited: Provider | undefined): Provider {
-  const { latest, settings = new Map(), features = {} } = inherited ?? {};
+  const { latest, settings = new Map(), features = {}, defects = [] } = inherited ?? {};
   const provider = {
     name,
     title: name,
@@ -187,6 +209,7 @@ function newProvider(name: string, inherited: Provider | undefined): Provider {
     state: 'Active',
     settings,
     features,
+    defects,
   } as const;
   return latest === undefined ? provider : { ...provider, latest };
 }

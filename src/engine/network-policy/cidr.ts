@@ -24,6 +24,12 @@ export function containsCidr(outer: Cidr, inner: Cidr): boolean {
   return outer.family === inner.family && outer.prefix <= inner.prefix && matches(inner.address, outer);
 }
 
+/** Whether there are bits after the prefix, which mean nothing: `10.1.2.3/8`. */
+export function hasHostBits({ address, prefix }: Cidr): boolean {
+  const bits = address.toByteArray().map((byte) => byte.toString(2).padStart(8, '0'));
+  return bits.join('').slice(prefix).includes('1');
+}
+
 /** Whether the blocks have an address in common. */
 export function overlapsCidr(one: Cidr, other: Cidr): boolean {
   return containsCidr(one, other) || containsCidr(other, one);

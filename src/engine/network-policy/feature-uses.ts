@@ -1,7 +1,9 @@
-import type { Selector } from '../../resources/index.ts';
-import { containsCidr, overlapsCidr, parseCidr } from './cidr.ts';
+import type { LabelRequirement, Selector } from '../../resources/index.ts';
+import { containsCidr, hasHostBits, overlapsCidr, parseCidr } from './cidr.ts';
 import type { Cidr } from './cidr.ts';
+import { TRAITS } from './feature.ts';
 import type { Feature, Trait } from './feature.ts';
+import type { WorkloadFacts } from './pod-facts.ts';
 import type { Direction, IPBlock, NetworkPolicy, Peer, PortEntry, Rule } from './network-policy.ts';
 
 /** A place where a policy uses a feature. */
@@ -19,7 +21,7 @@ export interface FeatureUse {
 }
 
 /** What is known of a cluster. */
-export interface ClusterFacts {
+export interface ClusterFacts extends Partial<WorkloadFacts> {
   /** The CIDRs of pods. */
   readonly podCidrs?: readonly string[];
   /** The addresses of nodes, or their CIDRs. */
@@ -33,32 +35,58 @@ const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10
 
 /** Every use of a feature, in the order of the policy. */
 export function featureUses(policy: NetworkPolicy, facts: ClusterFacts = {}): readonly FeatureUse[] {
+  const context: Context = { policy, facts, sidecarPorts: sidecarPorts(policy, facts) };
   return [
     enforcementUse(policy),
-    ...[...policy.directions].map(([feature, path]) => ({ feature, path, traits: [] })),
-    ...policy.rules.flatMap((rule) => ruleUses(rule, facts)),
+    ...[...policy.directions].map(([direction, path]) => directionUse(policy, direction, path)),
+    ...policy.rules.flatMap((rule) => ruleUses(rule, context)),
   ];
+}
+
+/** What the uses of a rule also depend on. */
+interface Context {
+  readonly policy: NetworkPolicy;
+  readonly facts: ClusterFacts;
+  /** The names of ports of sidecars that the policy selects. */
+  readonly sidecarPorts: ReadonlySet<string>;
+}
+
+function directionUse({ rules }: NetworkPolicy, direction: Direction, path: string): FeatureUse {
+  const isEmpty = !rules.some((rule) => rule.direction === direction);
+  return { feature: direction, path, traits: isEmpty ? ['AllowsNothing'] : [] };
 }
 
 function enforcementUse({ podSelector, rules }: NetworkPolicy): FeatureUse {
   const selectors = [podSelector, ...rules.flatMap(({ peers }) => peers.map((peer) => peer.podSelector))];
-  const traits = negativeTraits(...selectors);
-  return { feature: 'Enforcement', path: 'spec', traits };
+  return { feature: 'Enforcement', path: 'spec', traits: selectorTraits(...selectors) };
 }
 
-function negativeTraits(...selectors: readonly (Selector | undefined)[]): readonly Trait[] {
-  const isNegative = selectors.some((selector) =>
-    selector?.requirements.some(({ operator }) => operator === 'notin' || operator === '!'),
-  );
-  return isNegative ? ['NegativeExpression'] : [];
+function selectorTraits(...selectors: readonly (Selector | undefined)[]): readonly Trait[] {
+  const requirements = selectors.flatMap((selector) => selector?.requirements ?? []);
+  const hasSeveral = (operator: string): boolean =>
+    requirements.some((one) => one.operator === operator && new Set(one.values).size > 1);
+  return traitsThat({
+    NegativeExpression: requirements.some(isNegative),
+    InSeveralValues: hasSeveral('in'),
+    NotInSeveralValues: hasSeveral('notin'),
+    DoesNotExist: requirements.some(({ operator }) => operator === '!'),
+  });
 }
 
-function ruleUses(rule: Rule, facts: ClusterFacts): readonly FeatureUse[] {
+function isNegative({ operator }: LabelRequirement): boolean {
+  return operator === 'notin' || operator === '!';
+}
+
+function traitsThat(holds: Partial<Record<Trait, boolean>>): readonly Trait[] {
+  return TRAITS.filter((trait) => holds[trait] === true);
+}
+
+function ruleUses(rule: Rule, context: Context): readonly FeatureUse[] {
   const traits = portTraits(rule);
   const uses = [
     ...(rule.ports.length > 0 ? [{ feature: 'PortCount', path: `${rule.path}.ports`, traits } as const] : []),
-    ...rule.ports.flatMap((port) => portUses(port, traits)),
-    ...rule.peers.flatMap((peer) => peerUses(peer, rule, facts)),
+    ...rule.ports.flatMap((port) => portUses(port, rule, context)),
+    ...rule.peers.flatMap((peer) => peerUses(peer, rule, context)),
   ];
   return uses.map((use) => ({ ...use, rule: rule.path }));
 }
@@ -67,47 +95,98 @@ function portTraits({ direction, peers }: Rule): readonly Trait[] {
   const isEgress = direction === 'Egress';
   return [
     direction,
-    ...(isEgress && peers.length === 0 ? (['EgressToAnyPeer'] as const) : []),
-    ...(isEgress && peers.some(({ ipBlock }) => ipBlock !== undefined) ? (['EgressToIPBlock'] as const) : []),
+    ...traitsThat({
+      EgressToAnyPeer: isEgress && peers.length === 0,
+      EgressToIPBlock: isEgress && peers.some(({ ipBlock }) => ipBlock !== undefined),
+    }),
   ];
 }
 
-function portUses(entry: PortEntry, traits: readonly Trait[]): readonly FeatureUse[] {
-  const use = (feature: Feature, field: string, more: readonly Trait[] = []): FeatureUse => ({
+function portUses(entry: PortEntry, rule: Rule, context: Context): readonly FeatureUse[] {
+  const { port, endPort, protocol } = entry;
+  const isNumber = typeof port === 'number';
+  const traits = [
+    ...portTraits(rule),
+    ...traitsThat({
+      WithNumber: port !== undefined,
+      BesideNumberedPort:
+        !isNumber && rule.ports.some((other) => typeof other.port === 'number' && other.protocol === protocol),
+      SidecarPort: rule.direction === 'Ingress' && typeof port === 'string' && context.sidecarPorts.has(port),
+    }),
+  ];
+  const use = (feature: Feature, field: string): FeatureUse => ({
     feature,
     path: field === '' ? entry.path : `${entry.path}.${field}`,
-    traits: [...traits, ...more],
+    traits,
     port: entry,
   });
-  const { port, endPort, protocol, hasProtocol } = entry;
   return [
-    ...(port === undefined ? [use('PortWithoutNumber', '', hasProtocol ? [] : ['EmptyEntry'])] : []),
+    ...(port === undefined ? [use('PortWithoutNumber', '')] : []),
     ...(typeof port === 'string' ? [use('NamedPort', 'port')] : []),
     ...(endPort === undefined ? [] : [use('EndPort', 'endPort')]),
     ...(protocol === 'SCTP' ? [use('SCTP', 'protocol')] : []),
   ];
 }
 
-function peerUses(peer: Peer, rule: Rule, facts: ClusterFacts): readonly FeatureUse[] {
+/** Of the pods that the policy selects, as far as they are known: their sidecars are the targets of its ingress. */
+function sidecarPorts({ namespace, podSelector }: NetworkPolicy, { sidecars = [] }: ClusterFacts): ReadonlySet<string> {
+  const selected = sidecars.filter((pod) => pod.namespace === namespace && podSelector.matches(pod.labels));
+  return new Set(selected.flatMap((pod) => pod.sidecarPorts ?? []));
+}
+
+function peerUses(peer: Peer, rule: Rule, context: Context): readonly FeatureUse[] {
   const { podSelector, namespaceSelector, ipBlock, path } = peer;
   if (ipBlock !== undefined) {
-    return blockUses(ipBlock, rule, facts);
+    return blockUses(ipBlock, rule, context);
   }
+  const behindService = hasServiceWithoutLabel(peer, rule, context)
+    ? [{ feature: 'Egress', path, traits: ['ServiceWithoutLabel'] } as const]
+    : [];
   if (namespaceSelector === undefined) {
-    return [];
+    return behindService;
   }
-  const [selects, both] = [negativeTraits(namespaceSelector), negativeTraits(namespaceSelector, podSelector)];
+  const { requirements } = namespaceSelector;
+  const shared = [
+    rule.direction,
+    ...traitsThat({ NegativeNamespaceSelector: requirements.length > 0 && requirements.every(isNegative) }),
+  ];
+  const selects = [...shared, ...selectorTraits(namespaceSelector)];
+  const both = [...shared, ...selectorTraits(namespaceSelector, podSelector)];
   return [
+    ...behindService,
     { feature: 'NamespaceSelector', path: `${path}.namespaceSelector`, traits: selects },
     ...(podSelector === undefined ? [] : [{ feature: 'NamespaceAndPodSelector', path, traits: both } as const]),
   ];
 }
 
-function blockUses(block: IPBlock, rule: Rule, facts: ClusterFacts): readonly FeatureUse[] {
+/** Whether a pod that egress is allowed to is behind a Service whose selector the peer does not match. */
+function hasServiceWithoutLabel(
+  { podSelector, namespaceSelector }: Peer,
+  { direction }: Rule,
+  { policy, facts: { services = [] } }: Context,
+): boolean {
+  if (direction === 'Ingress' || podSelector === undefined) {
+    return false;
+  }
+  return services.some(
+    ({ namespace, selector, podLabels }) =>
+      (namespaceSelector !== undefined || namespace === policy.namespace) &&
+      !podSelector.matches(selector) &&
+      podLabels.some((labels) => podSelector.matches(labels)),
+  );
+}
+
+function blockUses(block: IPBlock, rule: Rule, { policy, facts }: Context): readonly FeatureUse[] {
   const traits = [
     rule.direction,
-    ...(rule.ports.length > 0 ? (['WithPorts'] as const) : []),
-    ...(hasBothFamilies(rule) ? (['MixedFamilies'] as const) : []),
+    ...traitsThat({
+      WithPorts: rule.ports.length > 0,
+      MixedFamilies: hasBothFamilies(rule),
+      HostBits: hasHostBits(block.cidr),
+      BesideBlocks: rule.peers.some(({ ipBlock }) => ipBlock !== undefined && ipBlock !== block),
+      BesideSelectors: rule.peers.some(({ ipBlock }) => ipBlock === undefined),
+      OverlappingBlocks: hasOverlappingException(block, rule, policy),
+    }),
   ];
   const use = (feature: Feature, path: string, text = block.text): FeatureUse => ({
     feature,
@@ -123,6 +202,15 @@ function blockUses(block: IPBlock, rule: Rule, facts: ClusterFacts): readonly Fe
     ...localUse(use('IPBlockOfPods', path), block, facts.podCidrs),
     ...localUse(use('IPBlockOfNodes', path), block, facts.nodeCidrs),
   ];
+}
+
+/** Whether another block of the direction has addresses that an exception of this one takes out. */
+function hasOverlappingException(block: IPBlock, { direction }: Rule, { rules }: NetworkPolicy): boolean {
+  const others = rules
+    .filter((rule) => rule.direction === direction)
+    .flatMap(({ peers }) => peers.flatMap(({ ipBlock }) => ipBlock ?? []))
+    .filter((other) => other !== block);
+  return block.except.some(({ cidr }) => others.some((other) => overlapsCidr(cidr, other.cidr)));
 }
 
 /** A CIDR, or the block of a single address. */

@@ -59,10 +59,22 @@ export const TRAITS = [
   'Egress',
   'EgressToAnyPeer',
   'EgressToIPBlock',
-  'EmptyEntry',
-  'NegativeExpression',
-  'MixedFamilies',
+  'AllowsNothing',
   'WithPorts',
+  'WithNumber',
+  'BesideNumberedPort',
+  'SidecarPort',
+  'NegativeExpression',
+  'InSeveralValues',
+  'NotInSeveralValues',
+  'DoesNotExist',
+  'NegativeNamespaceSelector',
+  'MixedFamilies',
+  'HostBits',
+  'BesideBlocks',
+  'BesideSelectors',
+  'OverlappingBlocks',
+  'ServiceWithoutLabel',
 ] as const;
 
 export type Trait = (typeof TRAITS)[number];
@@ -73,11 +85,46 @@ export const TRAIT_TEXTS: Readonly<Record<Trait, string>> = {
   Egress: 'egress',
   EgressToAnyPeer: 'egress to any peer',
   EgressToIPBlock: 'egress to an ipBlock',
-  EmptyEntry: 'an empty entry of ports',
-  NegativeExpression: 'NotIn and DoesNotExist',
-  MixedFamilies: 'rules with IPv4 and IPv6',
+  AllowsNothing: 'a direction without rules',
   WithPorts: 'rules with ports',
+  WithNumber: 'an entry with a port',
+  BesideNumberedPort: 'an entry beside one with a number, of the same protocol',
+  SidecarPort: 'a name that a sidecar (a restartable init container) of a selected pod declares',
+  NegativeExpression: 'NotIn and DoesNotExist',
+  InSeveralValues: 'In with several values',
+  NotInSeveralValues: 'NotIn with several values',
+  DoesNotExist: 'DoesNotExist',
+  NegativeNamespaceSelector: 'a namespaceSelector of NotIn and DoesNotExist only',
+  MixedFamilies: 'rules with IPv4 and IPv6',
+  HostBits: 'a CIDR with bits after its prefix',
+  BesideBlocks: 'several ipBlocks in a rule',
+  BesideSelectors: 'an ipBlock beside selectors in a rule',
+  OverlappingBlocks: 'an exception in another ipBlock of the direction',
+  ServiceWithoutLabel: 'pods behind a Service whose selector lacks labels of the peer',
 };
+
+/** A use, or several that must come together. */
+export type UsePattern = Trait | readonly Trait[];
+
+/** Whether a use is one of those that are meant; of all uses when none is named. */
+export function isMeant(patterns: readonly UsePattern[] | undefined, traits: readonly Trait[]): boolean {
+  return patterns?.some((pattern) => traitsOf(pattern).every((trait) => traits.includes(trait))) ?? true;
+}
+
+/** The uses in words. */
+export function usesText(patterns: readonly UsePattern[]): string {
+  return patterns
+    .map((pattern) =>
+      traitsOf(pattern)
+        .map((trait) => TRAIT_TEXTS[trait])
+        .join(' with '),
+    )
+    .join(', ');
+}
+
+function traitsOf(pattern: UsePattern): readonly Trait[] {
+  return typeof pattern === 'string' ? [pattern] : pattern;
+}
 
 export function worseEffect(one: Effect | undefined, other: Effect | undefined): Effect | undefined {
   const rank = (effect: Effect | undefined): number => (effect === undefined ? -1 : EFFECTS.indexOf(effect));

@@ -1,7 +1,7 @@
 // What is worth knowing about a policy, whatever the provider.
 import { shortened } from '../../values/index.ts';
-import type { Labels } from '../../resources/index.ts';
 import type { NetworkPolicy } from './network-policy.ts';
+import type { PodFacts } from './pod-facts.ts';
 import { MAX_PATHS } from './verdict.ts';
 
 export type FindingType =
@@ -22,13 +22,6 @@ export interface NetworkPolicyFinding {
   readonly type: FindingType;
   readonly message: string;
   readonly paths: readonly string[];
-}
-
-/** A pod, as far as a policy selects it. */
-export interface PodFacts {
-  readonly namespace: string;
-  readonly labels?: Labels;
-  readonly hostNetwork?: boolean;
 }
 
 /** @param pods all pods of the cluster, or of the namespace; undefined when they are not known */

@@ -2,6 +2,7 @@ export { builtinCatalogue } from './builtin-catalogue.ts';
 export { Catalogue } from './catalogue.ts';
 export type {
   AgentPattern,
+  Defect,
   Detection,
   Evidence,
   Provider,
@@ -10,11 +11,13 @@ export type {
   SupportRow,
   VersionObject,
 } from './catalogue.ts';
-export { EFFECT_TEXTS, EFFECTS, FEATURE_TEXTS, FEATURES, TRAIT_TEXTS } from './feature.ts';
+export { EFFECT_TEXTS, EFFECTS, FEATURE_TEXTS, FEATURES, TRAIT_TEXTS, usesText } from './feature.ts';
 export type { Effect, Feature } from './feature.ts';
 export type { ClusterFacts } from './feature-uses.ts';
 export { findingsOf } from './findings.ts';
-export type { NetworkPolicyFinding, FindingType, PodFacts } from './findings.ts';
+export type { NetworkPolicyFinding, FindingType } from './findings.ts';
+export { podFacts, workloadFacts } from './pod-facts.ts';
+export type { PodFacts } from './pod-facts.ts';
 export { isNetworkPolicy, readNetworkPolicy } from './network-policy.ts';
 export type { NetworkPolicy } from './network-policy.ts';
 export { compareProviderVersions, parseProviderVersion } from './provider-version.ts';
@@ -22,7 +25,7 @@ export { MAX_CATALOGUE_LENGTH, parseCatalogue, readProvider } from './read-catal
 export { NetworkPolicySet } from './redundant.ts';
 export { FEATURE_NOUNS } from './sentence.ts';
 export { isInRange } from './version-range.ts';
-export { ProviderSupport } from './support.ts';
+export { defectText, ProviderSupport, requirementText } from './support.ts';
 export type { ProviderInstance, SupportReason } from './support.ts';
 export {
   analysePolicy,

@@ -29,7 +29,6 @@ export interface Peer {
 export interface PortEntry {
   readonly path: string;
   readonly protocol: string;
-  readonly hasProtocol: boolean;
   readonly port?: number | string;
   readonly endPort?: number;
 }
@@ -197,7 +196,6 @@ class PolicyReader {
 
   #port(entry: FieldReader): PortEntry {
     entry.knownKeys(['protocol', 'port', 'endPort']);
-    const hasProtocol = entry.has('protocol');
     const protocol = entry.text('protocol') ?? 'TCP';
     if (!PROTOCOLS.includes(protocol)) {
       this.#add(entry.at('protocol'), `this protocol is not known: ${describeValue(protocol)}`);
@@ -210,7 +208,6 @@ class PolicyReader {
     return {
       path: fieldPathText(entry.path),
       protocol,
-      hasProtocol,
       ...(port === undefined ? {} : { port }),
       ...(endPort === undefined ? {} : { endPort }),
     };

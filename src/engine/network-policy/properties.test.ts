@@ -155,7 +155,7 @@ const partialInstance: fc.Arbitrary<ProviderInstance> = fc.constantFrom(
     Object.values(features)
       .flat()
       .filter(({ when }) => when !== undefined)
-      .map(({ versions: { from } }) => ({ name, version: from?.join('.') ?? '0.0.1' })),
+      .map(({ versions: { spans } }) => ({ name, version: spans[0]?.from?.join('.') ?? '0.0.1' })),
   ),
 );
 

@@ -2,11 +2,12 @@ import { dnsLabelProblems } from '../../names/index.ts';
 import { EngineError } from '../values/errors.ts';
 import { describeValue, FieldReader, fieldPathText } from '../values/field-reader.ts';
 import type { FieldFault } from '../values/field-reader.ts';
-import { nearestKey, textPosition } from '../../values/index.ts';
+import { nearestKey, textOf, textPosition } from '../../values/index.ts';
 import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
 import { Catalogue, EVIDENCES, SUPPORTS } from './catalogue.ts';
 import type {
   AgentPattern,
+  Defect,
   Detection,
   KubeletVersions,
   PortLimit,
@@ -17,7 +18,7 @@ import type {
   VersionObject,
 } from './catalogue.ts';
 import { EFFECTS, FEATURES, TRAITS } from './feature.ts';
-import type { Feature, Trait } from './feature.ts';
+import type { Feature, UsePattern } from './feature.ts';
 import { parseProviderVersion } from './provider-version.ts';
 import { coverageFaults, parseVersionRange } from './version-range.ts';
 import type { VersionRange } from './version-range.ts';
@@ -28,6 +29,8 @@ export const MAX_CATALOGUE_LENGTH = 1024 * 1024;
 const MAX_PROVIDERS = 200;
 /** Rows of a feature: more than the minor versions of any provider. */
 export const MAX_ROWS = 64;
+/** Faults of a provider: more than the advisories of any. Each is tried on each use of a feature, once. */
+export const MAX_DEFECTS = 128;
 /** Characters of a text, so that it fits into a message of a condition. */
 export const MAX_TEXT = 1000;
 
@@ -43,6 +46,20 @@ const PROVIDER_KEYS = [
   'detect',
   'settings',
   'features',
+  'defects',
+];
+const DEFECT_KEYS = [
+  'ids',
+  'features',
+  'versions',
+  'when',
+  'settings',
+  'depends',
+  'effect',
+  'summary',
+  'evidence',
+  'sources',
+  'checked',
 ];
 const ROW_KEYS = [
   'versions',
@@ -64,9 +81,11 @@ export const CATALOGUE_PATTERNS = {
   day: /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/,
   controllerName: /^[a-z0-9.-]{1,253}\/[A-Za-z0-9/._~-]{1,253}$/,
   source: /^https:\/\/\S{4,500}$/,
-  versions: /^(?:\*|<\d+(?:\.\d+){0,2}|>=\d+(?:\.\d+){0,2}(?: <\d+(?:\.\d+){0,2})?)$/,
+  advisory: /^(?:CVE-\d{4}-\d{4,}|GHSA(?:-[0-9a-z]{4}){3})$/,
+  versions:
+    /^(?:\*|(?:<\d+(?:\.\d+){0,2}|>=\d+(?:\.\d+){0,2}(?: <\d+(?:\.\d+){0,2})?)(?: \|\| (?:<\d+(?:\.\d+){0,2}|>=\d+(?:\.\d+){0,2}(?: <\d+(?:\.\d+){0,2})?))*)$/,
 } as const;
-const UNKNOWN_RANGE: VersionRange = { text: '*' };
+const UNKNOWN_RANGE: VersionRange = { text: '*', spans: [{}] };
 
 /**
  * Reads catalogue files: YAML or JSON, a document for each provider. Providers of `known`, and of
@@ -134,6 +153,7 @@ export function readProvider(
   if (latest !== undefined && parseProviderVersion(latest) === undefined) {
     fields.fault('latest', `expected a version such as 1.20.2, got ${describeValue(latest)}`);
   }
+  const checked = day(fields);
   return {
     name,
     ...present({
@@ -144,9 +164,10 @@ export function readProvider(
       state: fields.oneOf('state', ['Active', 'Retiring', 'Abandoned']),
       latest,
       detect: readDetection(fields.inside('detect')),
+      defects: fields.has('defects') ? readDefects(fields, checked) : undefined,
     }),
     settings: readSettings(fields.inside('settings')),
-    features: readFeatures(fields.inside('features'), day(fields)),
+    features: readFeatures(fields.inside('features'), checked),
   };
 }
 
@@ -303,11 +324,71 @@ function readRows(fields: FieldReader, feature: Feature, checked: string | undef
   return rows.map((row, index) => readRow(row, ranges[index] ?? UNKNOWN_RANGE, checked));
 }
 
+function readDefects(fields: FieldReader, checked: string | undefined): readonly Defect[] {
+  const defects = fields.each('defects');
+  if (defects.length > MAX_DEFECTS) {
+    fields.fault('defects', `expected at most ${MAX_DEFECTS} faults, got ${defects.length}`);
+  }
+  return defects.slice(0, MAX_DEFECTS).map((defect) => readDefect(defect, checked));
+}
+
+function readDefect(defect: FieldReader, checked: string | undefined): Defect {
+  defect.knownKeys(DEFECT_KEYS, { owner: 'a defect' });
+  for (const key of ['features', 'effect', 'evidence'].filter((one) => !defect.has(one))) {
+    defect.missing(key);
+  }
+  const evidence = defect.oneOf('evidence', EVIDENCES) ?? 'Inferred';
+  return {
+    ids: readAdvisories(defect),
+    features: readNames(defect, 'features', FEATURES),
+    versions: range(defect) ?? UNKNOWN_RANGE,
+    ...present({
+      when: readUses(defect, 'when'),
+      settings: defect.has('settings') ? defect.each('settings').map(readRequirement) : undefined,
+      depends: shortText(defect, 'depends'),
+    }),
+    effect: defect.oneOf('effect', EFFECTS) ?? 'FailOpen',
+    summary: requiredShortText(defect, 'summary'),
+    evidence,
+    sources: readSources(defect, evidence),
+    checked: dayOfCheck(defect, checked),
+  };
+}
+
+function readAdvisories(defect: FieldReader): readonly string[] {
+  const ids = defect.texts('ids');
+  for (const [index, id] of ids.entries()) {
+    if (!CATALOGUE_PATTERNS.advisory.test(id)) {
+      defect.fault('ids', `expected CVE-YEAR-NUMBER or GHSA-xxxx-xxxx-xxxx, got ${describeValue(id)}`, index);
+    }
+  }
+  return ids;
+}
+
+function dayOfCheck(fields: FieldReader, checked: string | undefined): string {
+  const date = day(fields) ?? checked;
+  if (date === undefined) {
+    fields.faultHere('expected the day of the check in "checked", here or at the provider');
+  }
+  return date ?? '';
+}
+
+function requiredShortText(fields: FieldReader, key: string): string {
+  const text = shortText(fields, key);
+  if (text === undefined) {
+    fields.missing(key);
+  }
+  return text ?? '';
+}
+
 function range(row: FieldReader, key = 'versions'): VersionRange | undefined {
   const text = row.requiredText(key);
   const parsed = parseVersionRange(text);
   if (parsed === undefined && text !== '') {
-    row.fault(key, `expected *, >=1.2.0, <1.2.0 or ">=1.2.0 <1.3.0", got ${describeValue(text)}`);
+    row.fault(
+      key,
+      `expected *, >=1.2.0, <1.2.0, ">=1.2.0 <1.3.0" or several of these with || between them, got ${describeValue(text)}`,
+    );
   }
   return parsed;
 }
@@ -318,9 +399,8 @@ function readRow(row: FieldReader, versions: VersionRange, checked: string | und
   const effect = row.oneOf('effect', EFFECTS);
   const requires = row.has('requires') ? row.each('requires').map(readRequirement) : undefined;
   const evidence = row.oneOf('evidence', EVIDENCES) ?? 'Inferred';
-  const when = readTraits(row, 'when');
-  const cautionWhen = readTraits(row, 'cautionWhen');
-  const date = day(row) ?? checked;
+  const when = readUses(row, 'when');
+  const cautionWhen = readUses(row, 'cautionWhen');
   const depends = shortText(row, 'depends');
   for (const key of ['support', 'evidence'].filter((one) => !row.has(one))) {
     row.missing(key);
@@ -334,9 +414,6 @@ function readRow(row: FieldReader, versions: VersionRange, checked: string | und
   if (cautionWhen !== undefined && !row.has('caution')) {
     row.faultHere('expected "cautionWhen" only with a "caution"');
   }
-  if (date === undefined) {
-    row.faultHere('expected the day of the check in "checked", here or at the provider');
-  }
   return {
     versions,
     support,
@@ -344,26 +421,41 @@ function readRow(row: FieldReader, versions: VersionRange, checked: string | und
     ...present({ caution: shortText(row, 'caution'), cautionWhen, note: shortText(row, 'note') }),
     evidence,
     sources: readSources(row, evidence),
-    checked: date ?? '',
+    checked: dayOfCheck(row, checked),
   };
 }
 
-function readTraits(row: FieldReader, key: 'when' | 'cautionWhen'): readonly Trait[] | undefined {
+/** Uses: a trait, or a list of traits that come together. */
+function readUses(row: FieldReader, key: 'when' | 'cautionWhen'): readonly UsePattern[] | undefined {
   if (!row.has(key)) {
     return undefined;
   }
-  return row.texts(key).flatMap((text, index) => {
-    const trait = TRAITS.find((known) => known === text);
-    if (trait === undefined) {
-      row.fault(key, `expected one of ${TRAITS.join(', ')}, got ${describeValue(text)}${hint(text)}`, index);
-    }
-    return trait ?? [];
+  return (row.list(key) ?? []).flatMap((value, index): readonly UsePattern[] => {
+    const names = Array.isArray(value) ? value : [value];
+    const traits = names.flatMap((name) => readName(row, key, name, TRAITS, index));
+    const [only, ...others] = traits;
+    return only === undefined ? [] : [others.length === 0 ? only : traits];
   });
 }
 
-function hint(text: string): string {
-  const nearest = nearestKey(text, TRAITS);
-  return nearest === undefined ? '' : `: did you mean ${nearest}?`;
+function readNames<Name extends string>(fields: FieldReader, key: string, known: readonly Name[]): readonly Name[] {
+  return fields.texts(key).flatMap((text, index) => readName(fields, key, text, known, index));
+}
+
+function readName<Name extends string>(
+  fields: FieldReader,
+  key: string,
+  value: unknown,
+  known: readonly Name[],
+  index: number,
+): Name | readonly [] {
+  const name = known.find((one) => one === value);
+  if (name === undefined) {
+    const nearest = nearestKey(textOf(value), known);
+    const hint = nearest === undefined ? '' : `: did you mean ${nearest}?`;
+    fields.fault(key, `expected one of ${known.join(', ')}, got ${describeValue(value)}${hint}`, index);
+  }
+  return name ?? [];
 }
 
 function readRequirement(fields: FieldReader): SettingRequirement {

@@ -3,6 +3,7 @@ import { shortened } from '../../values/index.ts';
 import type { Effect, Feature } from './feature.ts';
 import { portText } from './feature-uses.ts';
 import type { FeatureUse } from './feature-uses.ts';
+import { defectText } from './support.ts';
 import type { Support } from './support.ts';
 
 /** Uses that a sentence names. */
@@ -32,7 +33,10 @@ export const FEATURE_NOUNS: Readonly<Record<Feature, string>> = {
 
 /** The predicate of a sentence whose subject is the provider. */
 export function unsupportedText(feature: Feature, support: Support, uses: readonly FeatureUse[]): string {
-  const { effect = 'FailClosed', reason, because } = support;
+  const { effect = 'FailClosed', reason, because, defect } = support;
+  if (defect !== undefined) {
+    return because === undefined ? defectText(defect) : `${defectText(defect)}; ${because}`;
+  }
   if (reason === 'ProviderDisabled') {
     return `enforces no NetworkPolicy: ${because ?? 'a setting turns it off'}`;
   }

@@ -1,9 +1,10 @@
 import type { ConditionStatus } from '../../resources/index.ts';
-import type { Provider, SettingRequirement, SupportRow } from './catalogue.ts';
+import type { Defect, Provider, SettingRequirement, SupportRow } from './catalogue.ts';
+import { EFFECTS, isMeant } from './feature.ts';
 import type { Effect, Feature, Trait } from './feature.ts';
-import { compareProviderVersions, isNewerMinor, parseProviderVersion } from './provider-version.ts';
+import { isNewerMinor, parseProviderVersion } from './provider-version.ts';
 import type { ProviderVersion } from './provider-version.ts';
-import { isInRange } from './version-range.ts';
+import { isAtBoundary, isInRange } from './version-range.ts';
 
 /** A provider as it runs, or as it would run. */
 export interface ProviderInstance {
@@ -47,6 +48,8 @@ export interface Support {
   /** What decides, for `SettingUnknown`, `ProviderDisabled`, `DependsOnCluster` and versions. */
   readonly because?: string;
   readonly row?: SupportRow;
+  /** The fault that makes it unsupported. */
+  readonly defect?: Defect;
 }
 
 /** What a provider supports, in one version and with its settings. */
@@ -72,10 +75,30 @@ export class ProviderSupport {
     let support = this.#judgements.get(key);
     if (support === undefined) {
       const row = this.row(feature);
-      support = 'status' in row ? row : this.#judged(row, feature, traits);
+      const known = 'status' in row ? row : this.#judged(row, feature, traits);
+      support = [known, ...this.#faults(feature, traits)].reduce(worseSupport);
       this.#judgements.set(key, support);
     }
     return support;
+  }
+
+  /** What to know about a use although it is supported: sentences. */
+  cautions(feature: Feature, traits: readonly Trait[]): readonly string[] {
+    const row = this.row(feature);
+    const { caution, cautionWhen } = 'status' in row ? {} : row;
+    const own = caution === undefined || !isMeant(cautionWhen, traits) ? [] : [`${this.label}: ${caution}`];
+    const named = this.of(feature, traits).defect;
+    const others = this.#defects(feature, traits).filter((defect) => defect !== named);
+    return [...own, ...others.map((defect) => this.#defectSentence(defect))];
+  }
+
+  /** The faults that this version may have; of all versions, when it is not known. */
+  get defects(): readonly Defect[] {
+    const version = this.#version;
+    const all = this.provider.defects ?? [];
+    return version === undefined
+      ? all
+      : all.filter(({ versions }) => isInRange(version, versions) || isAtBoundary(version, versions));
   }
 
   /** The row of the version; or why there is none. */
@@ -111,13 +134,10 @@ export class ProviderSupport {
       return { status: 'Unknown', reason: 'NotInCatalogue', because };
     }
     const row = rows.find(({ versions }) => isInRange(version, versions));
-    const from = row?.versions.from;
     if (row === undefined) {
       return { status: 'Unknown', reason: 'NotInCatalogue', because: 'the catalogue has no row for this version' };
     }
-    const isBoundary =
-      version.isPrerelease && from !== undefined && compareProviderVersions(from, version.numbers) === 0;
-    return isBoundary ? unknownVersion(`it precedes ${from.join('.')}, which changes that`) : row;
+    return isAtBoundary(version, row.versions) ? precedes(version) : row;
   }
 
   /** The only row, since without a version no other can be chosen. */
@@ -142,7 +162,7 @@ export class ProviderSupport {
       case 'Unknown':
         return { status: 'Unknown', reason: 'NotInCatalogue', because: becauseOf(row), row };
       case 'Partial':
-        if (row.when !== undefined && !row.when.some((trait) => traits.includes(trait))) {
+        if (!isMeant(row.when, traits)) {
           return { status: 'True', reason: 'Accepted', row };
         }
         return row.depends === undefined
@@ -171,6 +191,58 @@ export class ProviderSupport {
     return { status: 'True', reason: 'Accepted', row };
   }
 
+  /** The faults that the use certainly has, or that it has in some versions while the version is not known. */
+  #faults(feature: Feature, traits: readonly Trait[]): readonly Support[] {
+    const certain = this.#defects(feature, traits).filter((defect) => !this.#isOnlyPossible(defect));
+    return certain.map((defect): Support => {
+      const { effect } = defect;
+      const version = this.#version;
+      const isKnown = version !== undefined && !isAtBoundary(version, defect.versions);
+      const unknown = version === undefined ? unknownVersion('it depends on the version') : precedes(version);
+      return isKnown
+        ? { status: 'False', reason: 'FeatureNotSupported', effect, defect, ...this.#assumed(defect) }
+        : { ...unknown, effect, defect };
+    });
+  }
+
+  /** Those of this use, unless a setting rules them out. */
+  #defects(feature: Feature, traits: readonly Trait[]): readonly Defect[] {
+    return this.defects.filter(
+      ({ features, when, settings = [] }) =>
+        features.includes(feature) &&
+        isMeant(when, traits) &&
+        settings.every((one) => isMet(one, this.#known(one)) || this.#isUnknown(one)),
+    );
+  }
+
+  /** A setting that is not known is taken to have its default. */
+  #isOnlyPossible({ depends, settings = [] }: Defect): boolean {
+    return depends !== undefined || settings.some((one) => !isMet(one, this.#known(one)));
+  }
+
+  #known({ setting }: SettingRequirement): string {
+    return this.setting(setting) ?? this.#default({ setting });
+  }
+
+  #isUnknown({ setting }: SettingRequirement): boolean {
+    return this.setting(setting) === undefined;
+  }
+
+  #defectSentence(defect: Defect): string {
+    const unmet = (defect.settings ?? []).filter((one) => !isMet(one, this.#known(one)));
+    const conditions = [
+      ...unmet.map((one) => `${requirementText(one)}, which is not the default`),
+      defect.depends ?? [],
+    ];
+    const text = `${this.label} ${defectText(defect)}`;
+    return conditions.flat().length === 0 ? text : `${text}, if ${conditions.flat().join(' and ')}`;
+  }
+
+  #assumed({ settings = [] }: Defect): { readonly because?: string } {
+    const unknown = settings.filter((one) => this.#isUnknown(one)).map(requirementText);
+    return unknown.length === 0 ? {} : { because: `by default ${unknown.join(' and ')}` };
+  }
+
   /** Requirements of enforcement whose settings are not known, and are taken to have their defaults. */
   get assumptions(): readonly string[] {
     const row = this.row('Enforcement');
@@ -180,23 +252,47 @@ export class ProviderSupport {
       .map(requirementText);
   }
 
-  #default({ setting }: SettingRequirement): string {
+  #default({ setting }: Pick<SettingRequirement, 'setting'>): string {
     return this.provider.settings.get(setting)?.default ?? '';
   }
+}
+
+/** What happens, and how it is known: `lets in all pods (GHSA-…, versions >=1.19.0 <1.19.5)`. */
+export function defectText({ summary, ids, versions, settings = [] }: Defect): string {
+  const range = versions.text === '*' ? [] : [`versions ${versions.text}`];
+  const facts = [...ids, ...range, ...settings.map(requirementText)];
+  return facts.length === 0 ? summary : `${summary} (${facts.join(', ')})`;
+}
+
+const SEVERITY: Readonly<Record<ConditionStatus, number>> = { True: 0, Unknown: 1, False: 2 };
+
+/** The status decides, then the effect. The first of equals. */
+export function worseSupport(one: Support, other: Support): Support {
+  const rank = ({ effect }: Support): number => (effect === undefined ? -1 : EFFECTS.indexOf(effect));
+  const difference = SEVERITY[other.status] - SEVERITY[one.status] || rank(other) - rank(one);
+  return difference > 0 && other.status !== 'True' ? other : one;
+}
+
+function precedes({ numbers }: ProviderVersion): Support {
+  return unknownVersion(`it precedes ${numbers.join('.')}, which changes that`);
 }
 
 function unknownVersion(because: string): Support {
   return { status: 'Unknown', reason: 'ProviderVersionUnknown', because };
 }
 
+/** Lists are joined by commas or by spaces: Cilium's chart does both. */
+const LIST_SEPARATORS = /[\s,]+/;
+
 function isMet({ is, not, contains }: SettingRequirement, value: string): boolean {
   if (is !== undefined) {
     return value === is;
   }
-  return not === undefined ? value.split(',').includes(contains ?? '') : value !== not;
+  return not === undefined ? value.split(LIST_SEPARATORS).includes(contains ?? '') : value !== not;
 }
 
-function requirementText({ setting, is, not, contains }: SettingRequirement): string {
+/** `enable-sctp is "true"` */
+export function requirementText({ setting, is, not, contains }: SettingRequirement): string {
   if (is !== undefined) {
     return `${setting} is ${JSON.stringify(is)}`;
   }

@@ -262,8 +262,8 @@ describe('what depends on the cluster', () => {
 
 describe('uses of one feature that differ', () => {
   for (const ports of [
-    [{}, { protocol: 'UDP' }],
-    [{ protocol: 'UDP' }, {}],
+    [{}, { protocol: 'UDP' }, { port: 80 }],
+    [{ protocol: 'UDP' }, { port: 80 }, {}],
   ]) {
     it(`are as good as the worst of ${JSON.stringify(ports)}, which alone has a path`, () => {
       const policy: JsonObject = {

@@ -7,6 +7,7 @@ import { featureUses, portsByPeer } from './feature-uses.ts';
 import type { ClusterFacts, FeatureUse } from './feature-uses.ts';
 import type { NetworkPolicy } from './network-policy.ts';
 import { unknownText, unsupportedText } from './sentence.ts';
+import { worseSupport } from './support.ts';
 import type { ProviderSupport, Support, SupportReason } from './support.ts';
 
 /** The condition of what this version cannot read: fields of later versions of the API, values of no known type. */
@@ -98,7 +99,7 @@ export function judgePolicy(analysed: AnalysedPolicy, support: ProviderSupport):
         ),
         ...unreadFields(analysed.policy, support),
       ];
-  const warnings = isInert ? [] : [...judged, limits].flatMap(({ warning }) => warning ?? []);
+  const warnings = isInert ? [] : [...judged, limits].flatMap((one) => one.warnings ?? []);
   const effect = features.reduce<Effect | undefined>(
     (worst, one) => (one.status === 'False' ? worseEffect(worst, one.effect) : worst),
     undefined,
@@ -133,7 +134,7 @@ export function unknownProvider(name: string, version: string | undefined, messa
 
 interface Judged {
   readonly verdict?: FeatureVerdict;
-  readonly warning?: ProviderWarning;
+  readonly warnings?: readonly ProviderWarning[];
 }
 
 const SEVERITY: Readonly<Record<ConditionStatus, number>> = { True: 0, Unknown: 1, False: 2 };
@@ -146,47 +147,59 @@ function judgeFeature(
   support: ProviderSupport,
 ): Judged {
   const supports = uses.map((use) => support.of(feature, use.traits));
-  const severity = Math.max(...supports.map(({ status }) => SEVERITY[status]));
-  const first = supports.find(({ status }) => SEVERITY[status] === severity);
-  if (first === undefined) {
+  const worst = supports.reduce<Support | undefined>(
+    (one, other) => (one ? worseSupport(one, other) : other),
+    undefined,
+  );
+  if (worst === undefined) {
     return {};
   }
   const isPossible = uses[0]?.isPossible === true;
-  if (first.status === 'True') {
+  if (worst.status === 'True') {
     const paths = allPaths.get(feature) ?? [];
-    return isPossible ? {} : judged(feature, first, 'supported', paths, uses, support);
+    return isPossible ? {} : judged(feature, worst, 'supported', paths, uses, support);
   }
-  const worst = uses.filter((_, index) => supports[index]?.status === first.status);
-  const message = featureMessage(feature, first, worst, support);
+  const concerned = uses.filter((_, index) => supports[index]?.status === worst.status);
+  const message = reasonsText(feature, concerned, support);
   if (isPossible) {
-    return first.status === 'False' ? { warning: { type: feature, message } } : {};
+    return worst.status === 'False' ? { warnings: [{ type: feature, message }] } : {};
   }
-  const paths = worst.slice(0, MAX_PATHS).map(({ path }) => path);
-  return judged(feature, first, message, paths, worst, support);
+  const paths = concerned.slice(0, MAX_PATHS).map(({ path }) => path);
+  return judged(feature, worst, message, paths, uses, support);
 }
 
+/** A sentence for each row and each fault that uses meet. */
+function reasonsText(feature: Feature, uses: readonly FeatureUse[], support: ProviderSupport): string {
+  const supportOf = ({ traits }: FeatureUse): Support => support.of(feature, traits);
+  const groups = Map.groupBy(uses, (use) => supportOf(use).defect);
+  const texts = [...groups.values()].flatMap((group) => {
+    const one = group.map(supportOf).reduce(worseSupport);
+    return featureMessage(feature, one, group, support);
+  });
+  return texts.join('; ');
+}
+
+/** The verdict, with what is to know about the uses that it is about. */
 function judged(
   feature: Feature,
   one: Support,
   message: string,
   paths: readonly string[],
   uses: readonly FeatureUse[],
-  { label }: ProviderSupport,
+  support: ProviderSupport,
 ): Judged {
   const verdict = featureVerdict(feature, one, message, paths);
-  const { caution, cautionWhen } = one.row ?? {};
-  const isAbout = cautionWhen?.some((trait) => uses.some(({ traits }) => traits.includes(trait))) ?? true;
-  return caution === undefined || !isAbout
-    ? { verdict }
-    : { verdict, warning: { type: feature, message: `${label}: ${caution}` } };
+  const cautions = new Set(uses.flatMap(({ traits }) => support.cautions(feature, traits)));
+  return { verdict, warnings: [...cautions].map((text) => ({ type: feature, message: shortened(text, MAX_MESSAGE) })) };
 }
 
 function featureVerdict(
   type: FeatureVerdict['type'],
-  { status, reason, effect, row }: Support,
+  { status, reason, effect, row, defect }: Support,
   message: string,
   paths: readonly string[],
 ): FeatureVerdict {
+  const source = defect ?? row;
   return {
     type,
     status,
@@ -194,7 +207,7 @@ function featureVerdict(
     ...(effect === undefined ? {} : { effect }),
     message: shortened(message, MAX_MESSAGE),
     paths,
-    ...(row === undefined ? {} : { evidence: row.evidence, sources: row.sources }),
+    ...(source === undefined ? {} : { evidence: source.evidence, sources: source.sources }),
   };
 }
 
@@ -261,7 +274,9 @@ function fullMap(
   }
   const name = setting === undefined ? '' : ` (${setting})`;
   const figures = `${most} port entries fit ${fits} peer identities${identities === undefined ? '' : `, and there are ${identities}`}`;
-  return { warning: { type: 'PortCount', message: `${label} has ${entries} entries for each pod${name}: ${figures}` } };
+  return {
+    warnings: [{ type: 'PortCount', message: `${label} has ${entries} entries for each pod${name}: ${figures}` }],
+  };
 }
 
 function unreadFields({ unread }: NetworkPolicy, { label }: ProviderSupport): readonly FeatureVerdict[] {

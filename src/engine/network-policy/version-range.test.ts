@@ -45,6 +45,12 @@ describe('ranges of versions', () => {
     ['<1.16.0', '1.15.99', true],
     ['>=1.15.0 <1.16.0', '1.16', false],
     ['>=20240801', 'v20240813-c6f155d6', true],
+    ['<1.10.14 || >=1.11.0 <1.11.8', '1.10.13', true],
+    ['<1.10.14 || >=1.11.0 <1.11.8', '1.10.14', false],
+    ['<1.10.14 || >=1.11.0 <1.11.8', '1.11.7', true],
+    ['<1.10.14 || >=1.11.0 <1.11.8', '1.11.8', false],
+    ['>=1.15.5 <1.15.8 || >=1.15.9', '1.15.8', false],
+    ['>=1.15.5 <1.15.8 || >=1.15.9', '2.0.0', true],
   ] as const) {
     it(`${range} ${expected ? 'contains' : 'does not contain'} ${version}`, () =>
       assert.equal(isInRange(parseProviderVersion(version)!, parseVersionRange(range)!), expected));
@@ -60,6 +66,12 @@ describe('ranges of versions', () => {
     '>=2.0.0 <1.0.0',
     '>=1.0.0 <1.0.0',
     '*.*',
+    '* || >=1.0.0',
+    '>=1.0.0 || >=2.0.0',
+    '>=2.0.0 <3.0.0 || <1.0.0',
+    '<1.0.0 || >=1.0.0 <2.0.0',
+    '<1.0.0||>=2.0.0',
+    '<1.0.0 || ',
   ]) {
     it(`${JSON.stringify(text)} is none`, () => assert.equal(parseVersionRange(text), undefined));
   }
@@ -75,6 +87,13 @@ describe('ranges of versions', () => {
     assert.deepEqual(coverageFaults(rangesOf(['>=1.0.0 <2.0.0'])), [
       'no row covers the versions before 1.0.0',
       'no row covers the versions from 2.0.0',
+    ]);
+    assert.deepEqual(coverageFaults(rangesOf(['<1.0.0 || >=1.1.0 <1.2.0', '>=1.0.0 <1.1.0 || >=1.2.0'])), []);
+    assert.deepEqual(coverageFaults(rangesOf(['<1.0.0 || >=1.1.0 <1.2.0', '>=1.2.0'])), [
+      'no row covers the versions between "<1.0.0 || >=1.1.0 <1.2.0" and "<1.0.0 || >=1.1.0 <1.2.0"',
+    ]);
+    assert.deepEqual(coverageFaults(rangesOf(['>=1.0.0', '<1.0.0'])), [
+      'rows must be in the order of their first versions',
     ]);
   });
 });
