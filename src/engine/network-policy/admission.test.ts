@@ -6,7 +6,7 @@ import { parseNetworkPolicySettings } from './settings.ts';
 import type { NetworkPolicySettings } from './settings.ts';
 
 const RANGE = { egress: [{ ports: [{ port: 30_000, endPort: 32_000 }] }], policyTypes: ['Egress'] };
-const CILIUM = { name: 'cilium', version: '1.15.4' };
+const CILIUM = { name: 'cilium', version: '1.15.4', settings: { 'enable-endpoint-routes': 'false' } };
 
 function settings(value: unknown): NetworkPolicySettings {
   const parsed = parseNetworkPolicySettings(value);
@@ -74,7 +74,7 @@ describe('builtin:network-policy-support', () => {
 
   it('puts the most dangerous first', () => {
     const providers = [CILIUM, { name: 'ovn-kubernetes', version: '1.3.0' }, { name: 'flannel' }];
-    const spec = { ingress: [{ ports: [{ port: 'web' }, { port: 1, endPort: 2 }] }] };
+    const spec = { ingress: [{ ports: [{ port: 'web' }, { protocol: 'UDP', port: 1, endPort: 2 }] }] };
     const { warnings } = checkNetworkPolicySupport(created(spec), settings({ providers }));
     assert.deepEqual(
       warnings.map((text) => text.split(' ', 1)[0]),

@@ -64,6 +64,14 @@ export const ROW_SCHEMA: Schema = mapping(
     ),
     support: choice('Whether the feature is supported.', SUPPORTS),
     effect: choice('What happens where it is not supported.', EFFECTS),
+    effects: list(
+      'Uses with another effect.',
+      mapping(
+        'The effect of some uses.',
+        { uses: USES('The uses.'), effect: choice('What happens.', EFFECTS) },
+        { required: ['uses', 'effect'] },
+      ),
+    ),
     requires: list('Settings that it needs.', REQUIREMENT),
     when: USES('Of Partial: the uses that are not supported.'),
     depends: text('Of Partial: what of the cluster decides.', { maxLength: MAX_TEXT }),

@@ -26,12 +26,20 @@ export interface PortLimit {
   readonly setting?: string;
 }
 
+/** What happens in some uses. */
+interface UseEffect {
+  readonly uses: readonly UsePattern[];
+  readonly effect: Effect;
+}
+
 /** What a provider does with a feature, in a range of versions. */
 export interface SupportRow {
   readonly versions: VersionRange;
   readonly support: Support;
   /** What happens where it is not supported. */
   readonly effect?: Effect;
+  /** Uses with another effect: the first that fits counts. */
+  readonly effects?: readonly UseEffect[];
   /** Supported only with these settings. */
   readonly requires?: readonly SettingRequirement[];
   /** Of `Partial`: the uses that are not supported. All, when absent. */

@@ -18,7 +18,7 @@ import type {
   VersionObject,
 } from './catalogue.ts';
 import { EFFECTS, FEATURES, TRAITS } from './feature.ts';
-import type { Feature, UsePattern } from './feature.ts';
+import type { Effect, Feature, UsePattern } from './feature.ts';
 import { parseProviderVersion } from './provider-version.ts';
 import { coverageFaults, parseVersionRange } from './version-range.ts';
 import type { VersionRange } from './version-range.ts';
@@ -65,6 +65,7 @@ const ROW_KEYS = [
   'versions',
   'support',
   'effect',
+  'effects',
   'requires',
   'when',
   'depends',
@@ -397,6 +398,7 @@ function readRow(row: FieldReader, versions: VersionRange, checked: string | und
   row.knownKeys(ROW_KEYS, { owner: 'a row' });
   const support = row.oneOf('support', SUPPORTS) ?? 'Unknown';
   const effect = row.oneOf('effect', EFFECTS);
+  const effects = row.has('effects') ? row.each('effects').map(readUseEffect) : undefined;
   const requires = row.has('requires') ? row.each('requires').map(readRequirement) : undefined;
   const evidence = row.oneOf('evidence', EVIDENCES) ?? 'Inferred';
   const when = readUses(row, 'when');
@@ -417,7 +419,7 @@ function readRow(row: FieldReader, versions: VersionRange, checked: string | und
   return {
     versions,
     support,
-    ...present({ effect, requires, when, depends, limit: readLimit(row.inside('limit')) }),
+    ...present({ effect, effects, requires, when, depends, limit: readLimit(row.inside('limit')) }),
     ...present({ caution: shortText(row, 'caution'), cautionWhen, note: shortText(row, 'note') }),
     evidence,
     sources: readSources(row, evidence),
@@ -425,8 +427,16 @@ function readRow(row: FieldReader, versions: VersionRange, checked: string | und
   };
 }
 
+function readUseEffect(fields: FieldReader): { readonly uses: readonly UsePattern[]; readonly effect: Effect } {
+  fields.knownKeys(['uses', 'effect'], { owner: 'effects' });
+  for (const key of ['uses', 'effect'].filter((one) => !fields.has(one))) {
+    fields.missing(key);
+  }
+  return { uses: readUses(fields, 'uses') ?? [], effect: fields.oneOf('effect', EFFECTS) ?? 'FailOpen' };
+}
+
 /** Uses: a trait, or a list of traits that come together. */
-function readUses(row: FieldReader, key: 'when' | 'cautionWhen'): readonly UsePattern[] | undefined {
+function readUses(row: FieldReader, key: 'when' | 'cautionWhen' | 'uses'): readonly UsePattern[] | undefined {
   if (!row.has(key)) {
     return undefined;
   }

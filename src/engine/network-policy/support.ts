@@ -88,7 +88,10 @@ export class ProviderSupport {
     const { caution, cautionWhen } = 'status' in row ? {} : row;
     const own = caution === undefined || !isMeant(cautionWhen, traits) ? [] : [`${this.label}: ${caution}`];
     const named = this.of(feature, traits).defect;
-    const others = this.#defects(feature, traits).filter((defect) => defect !== named);
+    // Without a version, the verdict says that it is not known.
+    const others = this.#defects(feature, traits).filter(
+      (defect) => defect !== named && (this.#version !== undefined || defect.versions.text === '*'),
+    );
     return [...own, ...others.map((defect) => this.#defectSentence(defect))];
   }
 
@@ -153,7 +156,8 @@ export class ProviderSupport {
   }
 
   #judged(row: SupportRow, feature: Feature, traits: readonly Trait[]): Support {
-    const effect = row.effect === undefined ? {} : { effect: row.effect };
+    const known = row.effects?.find(({ uses }) => isMeant(uses, traits))?.effect ?? row.effect;
+    const effect = known === undefined ? {} : { effect: known };
     switch (row.support) {
       case 'Supported':
         return this.#withSettings(row, feature);
@@ -229,13 +233,14 @@ export class ProviderSupport {
   }
 
   #defectSentence(defect: Defect): string {
-    const unmet = (defect.settings ?? []).filter((one) => !isMet(one, this.#known(one)));
+    const { settings = [], depends = [] } = defect;
+    const [met, unmet] = [true, false].map((is) => settings.filter((one) => isMet(one, this.#known(one)) === is));
     const conditions = [
-      ...unmet.map((one) => `${requirementText(one)}, which is not the default`),
-      defect.depends ?? [],
-    ];
-    const text = `${this.label} ${defectText(defect)}`;
-    return conditions.flat().length === 0 ? text : `${text}, if ${conditions.flat().join(' and ')}`;
+      ...(unmet ?? []).map((one) => `${requirementText(one)}, which is not the default`),
+      depends,
+    ].flat();
+    const text = `${this.label} ${defectText({ ...defect, settings: met ?? [] })}`;
+    return conditions.length === 0 ? text : `${text}, if ${conditions.join(', and ')}`;
   }
 
   #assumed({ settings = [] }: Defect): { readonly because?: string } {

@@ -150,8 +150,8 @@ describe('the sentence for a person', () => {
     [
       'internet-without-private',
       { ...AWS, version: '1.2.0' },
-      'False',
-      'Amazon VPC CNI 1.2.0 allows 10.0.0.0/8, 172.16.0.0/12 and 1 more, which except excludes',
+      'True',
+      'Amazon VPC CNI 1.2.0 does what the policy says',
     ],
     [
       'ipv6-block',
@@ -225,7 +225,8 @@ describe('the sentence for a person', () => {
 });
 
 describe('what depends on the cluster', () => {
-  const cilium = { name: 'cilium', version: '1.15.4' };
+  // A setting that rules out an advisory of this version.
+  const cilium = { name: 'cilium', version: '1.15.4', settings: { 'enable-endpoint-routes': 'false' } };
 
   it('is a warning while the cluster is not known', () => {
     const { accepted, warnings } = judge('everything-at-once', cilium);
@@ -255,7 +256,7 @@ describe('what depends on the cluster', () => {
         'Cilium 1.15.4 has 16384 entries for each pod (bpf-policy-map-max): 26 port entries fit 630 peer identities, and there are 1000',
       ],
     );
-    const larger = { ...cilium, settings: { 'bpf-policy-map-max': '65536' } };
+    const larger = { ...cilium, settings: { ...cilium.settings, 'bpf-policy-map-max': '65536' } };
     assert.deepEqual(judge('many-ports', larger, { identities: 1000, podCidrs: [], nodeCidrs: [] }).warnings, []);
   });
 });
