@@ -245,7 +245,7 @@ export class ProviderSupport {
 
   #assumed({ settings = [] }: Defect): { readonly because?: string } {
     const unknown = settings.filter((one) => this.#isUnknown(one)).map(requirementText);
-    return unknown.length === 0 ? {} : { because: `by default ${unknown.join(' and ')}` };
+    return unknown.length === 0 ? {} : { because: `${unknown.join(' and ')} by default` };
   }
 
   /** Requirements of enforcement whose settings are not known, and are taken to have their defaults. */
