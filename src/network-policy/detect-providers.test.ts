@@ -54,6 +54,14 @@ describe('a provider is detected', () => {
     ],
     ['a renamed image by its DaemonSet', { image: 'registry.example/network:1.15.4', daemonSet: 'cilium' }, ['cilium']],
     ['GKE Dataplane V2', { image: 'gke.gcr.io/cilium/cilium:v1.15.4', daemonSet: 'anetd' }, ['gke-dataplane-v2']],
+    [
+      'Antrea for Windows',
+      { container: 'antrea-agent', daemonSet: 'antrea-agent-windows', os: 'windows' },
+      ['antrea-windows'],
+    ],
+    ['Antrea', { container: 'antrea-agent', daemonSet: 'antrea-agent' }, ['antrea']],
+    ['OpenShift SDN', { container: 'sdn', image: 'q/r@sha256:00', daemonSet: 'sdn' }, ['openshift-sdn']],
+    ['Terway', { container: 'terway', daemonSet: 'terway-eniip', others: ['policy'] }, ['terway']],
     ['Cilium of AKS', { image: 'mcr.microsoft.com/containernetworking/cilium/cilium:v1.16.5' }, ['aks-cilium']],
     ['Calico', { container: 'calico-node', image: 'docker.io/calico/node:v3.28.0' }, ['calico']],
     ['Canal', { container: 'calico-node', image: 'calico/node:v3.28.0', others: ['kube-flannel'] }, ['canal']],
@@ -123,6 +131,29 @@ describe('the version', () => {
   it('is unknown while that of one agent is', () => {
     assert.equal(version({}, { name: 'b', image: 'cilium/cilium:latest' }), undefined);
     assert.equal(version({}, { name: 'b', image: 'cilium/cilium@sha256:00' }), undefined);
+  });
+});
+
+describe('the version of a provider of a distribution', () => {
+  it('is the least that the kubelets of its nodes come with', () => {
+    const sdn = { container: 'sdn', image: `q/r@sha256:${'0'.repeat(64)}`, daemonSet: 'sdn', node: 'a' };
+    const versionWith = (...nodes: readonly KubernetesObject[]): string | undefined =>
+      detect({ pods: [sdn], nodes })[0]?.version;
+    assert.equal(versionWith(node('a', 'v1.27.8+4fab27b')), '4.10.0');
+    assert.equal(versionWith(node('a', 'v1.22.1+d8c4430')), '4.1.0');
+    assert.equal(versionWith(node('a', 'v1.40.0')), undefined);
+    assert.equal(versionWith(node('b', 'v1.27.8+4fab27b')), undefined);
+  });
+
+  it('of k3s is a single release of its kube-router where that has a fault', () => {
+    const versionOf = (kubelet: string): string | undefined => detect({ nodes: [node('a', kubelet)] })[0]?.version;
+    assert.equal(versionOf('v1.33.6+k3s1'), '2.6.1');
+    assert.equal(versionOf('v1.33.7+k3s1'), '2.1.2');
+  });
+
+  it('of GKE is in the tag of its image', () => {
+    const [gke] = detect({ pods: [{ image: 'gke.gcr.io/cilium/cilium:v1.15.10-gke.9', daemonSet: 'anetd' }] });
+    assert.deepEqual([gke?.name, gke?.version], ['gke-dataplane-v2', 'v1.15.10-gke.9']);
   });
 });
 

@@ -113,10 +113,26 @@ function describe(provider: Provider, agents: readonly Agent[], objects: Cluster
   const nodes = agents.flatMap(({ pod }) => pod.node ?? []);
   return {
     name: provider.name,
-    ...(known.version === undefined ? (ownVersion(agents, objects.versions ?? []) ?? known) : known),
+    ...(known.version === undefined ? versionElsewhere(agents, objects, known) : known),
     settings: commonSettings(settings),
     nodes: [...new Set(nodes)].toSorted(compareStrings),
   };
+}
+
+/** Where pods show no version: what the provider’s own object has, else the least that the kubelets of its nodes come with. */
+function versionElsewhere(
+  agents: readonly Agent[],
+  { versions = [], nodes }: ClusterObjects,
+  known: Pick<DetectedProvider, 'version' | 'versions'>,
+): Pick<DetectedProvider, 'version' | 'versions'> {
+  const own = ownVersion(agents, versions);
+  const { kubeletVersions = [] } = agents[0]?.detect ?? {};
+  if (own !== undefined || kubeletVersions.length === 0) {
+    return own ?? known;
+  }
+  const names = new Set(agents.map(({ pod }) => pod.node));
+  const kubelets = nodes.filter(({ metadata }) => names.has(metadata.name)).map(kubeletVersionOf);
+  return kubelets.length === 0 ? known : lowest(kubelets.map((text) => builtInVersion(text, kubeletVersions)));
 }
 
 /** The tag of an image with another name may be a version of something else. */

@@ -247,6 +247,28 @@ const FACTS: readonly (readonly [string, JsonObject, Readonly<Record<string, Exp
       'antrea@0.5.1': 'warns CVE-2026-25804',
     },
   ],
+  [
+    'egress to a block with a range of ports',
+    egress({ to: [block('203.0.113.0/24')], ports: [{ port: 8000, endPort: 8010 }] }),
+    {
+      'openshift-sdn@4.9.0': 'Egress FailOpen',
+      'openshift-sdn@4.10.0': 'warns only in the mode NetworkPolicy',
+      'gke-dataplane-v2@v1.15.10-gke.9': 'EndPort FailClosed',
+      'gke-dataplane-v2@v1.16.5-gke.1': 'accepted',
+      'azure-npm-lite@1.6.29': 'accepted',
+      'antrea-windows@2.7.0': 'warns AntreaProxy',
+    },
+  ],
+  [
+    'a peer of pods',
+    PLAIN,
+    {
+      'azure-npm-lite@1.6.29': 'Enforcement PolicyDropped',
+      'terway,policy=absent': 'Enforcement Inert',
+      'terway,policy=present': 'warns eni-config',
+      'antrea-windows@0.6.0': 'Enforcement Inert',
+    },
+  ],
 ];
 
 describe('the facts of the catalogue', () => {

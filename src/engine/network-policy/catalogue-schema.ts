@@ -179,7 +179,9 @@ const VERSION_OBJECT = mapping(
 const DETECTION = mapping('How the provider is found in a cluster.', {
   agents: list('Patterns of its pods.', AGENT, { maxItems: MAX_PATTERNS }),
   kubelet: text('A part of the version of kubelets that contain it.'),
-  kubeletVersions: list('Its versions by those of kubelets.', KUBELET_VERSIONS, { maxItems: MAX_PATTERNS }),
+  kubeletVersions: list('Its versions by those of kubelets, where its pods show none.', KUBELET_VERSIONS, {
+    maxItems: MAX_PATTERNS,
+  }),
   images: NAMES('Names of images whose tags are versions, with stars for any text. Default: all.'),
   object: VERSION_OBJECT,
   replaces: NAMES('Providers that its pods also look like.'),

@@ -112,7 +112,7 @@ export interface VersionObject {
   readonly field: string;
 }
 
-/** The version of a provider that is part of the kubelet’s program. */
+/** The version of a provider that is part of the kubelet’s program, or of a distribution with it. */
 export interface KubeletVersions {
   readonly kubelet: VersionRange;
   /** The lowest version in that range. */

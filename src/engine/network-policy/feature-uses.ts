@@ -57,8 +57,9 @@ function directionUse({ rules }: NetworkPolicy, direction: Direction, path: stri
 }
 
 function enforcementUse({ podSelector, rules }: NetworkPolicy): FeatureUse {
-  const selectors = [podSelector, ...rules.flatMap(({ peers }) => peers.map((peer) => peer.podSelector))];
-  return { feature: 'Enforcement', path: 'spec', traits: selectorTraits(...selectors) };
+  const peers = rules.flatMap((rule) => rule.peers.flatMap((peer) => peer.podSelector ?? []));
+  const traits = [...traitsThat({ PodSelectorPeer: peers.length > 0 }), ...selectorTraits(podSelector, ...peers)];
+  return { feature: 'Enforcement', path: 'spec', traits };
 }
 
 function selectorTraits(...selectors: readonly (Selector | undefined)[]): readonly Trait[] {
