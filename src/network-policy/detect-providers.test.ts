@@ -145,6 +145,15 @@ describe('the version of a provider of a distribution', () => {
     assert.equal(versionWith(node('b', 'v1.27.8+4fab27b')), undefined);
   });
 
+  it('of OpenShift needs its namespace, too', () => {
+    const ovn = { container: 'ovnkube-controller', image: 'q/r@sha256:00', daemonSet: 'ovnkube-node', node: 'a' };
+    const versionIn = (namespace: string, kubelet: string): string | undefined =>
+      detect({ pods: [{ ...ovn, namespace }], nodes: [node('a', kubelet)] })[0]?.version;
+    assert.equal(versionIn('openshift-ovn-kubernetes', 'v1.33.5+abc'), '1.0.0');
+    assert.equal(versionIn('openshift-ovn-kubernetes', 'v1.27.8+4fab27b'), undefined);
+    assert.equal(versionIn('ovn-kubernetes', 'v1.33.5'), undefined);
+  });
+
   it('of k3s is a single release of its kube-router where that has a fault', () => {
     const versionOf = (kubelet: string): string | undefined => detect({ nodes: [node('a', kubelet)] })[0]?.version;
     assert.equal(versionOf('v1.33.6+k3s1'), '2.6.1');

@@ -126,7 +126,10 @@ function versionElsewhere(
   known: Pick<DetectedProvider, 'version' | 'versions'>,
 ): Pick<DetectedProvider, 'version' | 'versions'> {
   const own = ownVersion(agents, versions);
-  const { kubeletVersions = [] } = agents[0]?.detect ?? {};
+  const [first] = agents;
+  const kubeletVersions = (first?.detect.kubeletVersions ?? []).filter(
+    ({ namespace }) => namespace === undefined || agents.every(({ pod }) => pod.namespace === namespace),
+  );
   if (own !== undefined || kubeletVersions.length === 0) {
     return own ?? known;
   }

@@ -158,6 +158,7 @@ const KUBELET_VERSIONS = mapping(
   'The version of the provider in a range of kubelets.',
   {
     kubelet: text('The range of kubelets.', { pattern: CATALOGUE_PATTERNS.versions.source }),
+    namespace: text('The namespace of the pods, by which a distribution is known.'),
     version: text('The lowest version of the provider in it.'),
     sources: list('Where a reader can check it.', text('A URL.', { pattern: CATALOGUE_PATTERNS.source.source })),
   },

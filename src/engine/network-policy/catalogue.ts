@@ -115,6 +115,8 @@ export interface VersionObject {
 /** The version of a provider that is part of the kubelet’s program, or of a distribution with it. */
 export interface KubeletVersions {
   readonly kubelet: VersionRange;
+  /** The namespace of the pods, by which a distribution is known. */
+  readonly namespace?: string;
   /** The lowest version in that range. */
   readonly version: string;
 }

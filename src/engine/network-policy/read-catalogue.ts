@@ -247,8 +247,9 @@ function readDetection(fields: FieldReader | undefined): Detection | undefined {
 }
 
 function readKubeletVersions(fields: FieldReader): KubeletVersions {
-  fields.knownKeys(['kubelet', 'version', 'sources'], { owner: 'a version' });
-  return { kubelet: range(fields, 'kubelet') ?? UNKNOWN_RANGE, version: fields.requiredText('version') };
+  fields.knownKeys(['kubelet', 'namespace', 'version', 'sources'], { owner: 'a version' });
+  const namespace = present({ namespace: fields.someText('namespace') });
+  return { kubelet: range(fields, 'kubelet') ?? UNKNOWN_RANGE, ...namespace, version: fields.requiredText('version') };
 }
 
 function readVersionObject(fields: FieldReader | undefined): VersionObject | undefined {

@@ -3,6 +3,7 @@ import type { KubernetesObject } from '../../resources/index.ts';
 
 export interface SamplePod {
   readonly name?: string;
+  readonly namespace?: string;
   readonly container?: string;
   readonly image?: string;
   readonly node?: string;
@@ -17,6 +18,7 @@ export interface SamplePod {
 /** A pod of an agent. */
 export function agentPod({
   name = 'cilium-a',
+  namespace = 'kube-system',
   container = 'cilium-agent',
   image = 'quay.io/cilium/cilium:v1.15.4',
   node,
@@ -32,7 +34,7 @@ export function agentPod({
     kind: 'Pod',
     metadata: {
       name,
-      namespace: 'kube-system',
+      namespace,
       ...(labels === undefined ? {} : { labels }),
       ...(daemonSet === undefined
         ? {}
