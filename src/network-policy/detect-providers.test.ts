@@ -145,11 +145,21 @@ describe('the version of a provider of a distribution', () => {
     assert.equal(versionWith(node('b', 'v1.27.8+4fab27b')), undefined);
   });
 
+  it('is at least what runs with this Kubernetes, where an image has no version', () => {
+    const digest = { image: `cilium/cilium@sha256:${'0'.repeat(64)}`, node: 'a' };
+    const versionWith = (kubelet: string): string | undefined =>
+      detect({ pods: [digest], nodes: [node('a', kubelet)] })[0]?.version;
+    assert.equal(versionWith('v1.34.1'), '>=1.9.0');
+    assert.equal(versionWith('v1.21.0'), undefined);
+    const stable = { name: 'b', image: 'cilium/cilium:stable', node: 'a' };
+    assert.equal(detect({ pods: [stable], nodes: [node('a', 'v1.34.1')] })[0]?.version, '>=1.9.0');
+  });
+
   it('of OpenShift needs its namespace, too', () => {
     const ovn = { container: 'ovnkube-controller', image: 'q/r@sha256:00', daemonSet: 'ovnkube-node', node: 'a' };
     const versionIn = (namespace: string, kubelet: string): string | undefined =>
       detect({ pods: [{ ...ovn, namespace }], nodes: [node('a', kubelet)] })[0]?.version;
-    assert.equal(versionIn('openshift-ovn-kubernetes', 'v1.33.5+abc'), '1.0.0');
+    assert.equal(versionIn('openshift-ovn-kubernetes', 'v1.33.5+abc'), '>=1.0.0');
     assert.equal(versionIn('openshift-ovn-kubernetes', 'v1.27.8+4fab27b'), undefined);
     assert.equal(versionIn('ovn-kubernetes', 'v1.33.5'), undefined);
   });

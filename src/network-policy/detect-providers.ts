@@ -5,6 +5,7 @@ import {
   compareProviderVersions,
   type Detection,
   isInRange,
+  leastProviderVersion,
   parseProviderVersion,
   type Provider,
 } from '../engine/network-policy/index.ts';
@@ -171,13 +172,18 @@ function versionOf(texts: readonly string[]): string | undefined {
 
 function lowest(versions: readonly (string | undefined)[]): Pick<DetectedProvider, 'version' | 'versions'> {
   const known = [...new Set(versions.filter((version) => version !== undefined))].sort(compareVersions);
-  const isKnown = versions.every((version) => version !== undefined && parseProviderVersion(version) !== undefined);
+  const isKnown = versions.every((version) => version !== undefined && numbersOf(version) !== undefined);
   return { version: isKnown ? known[0] : undefined, versions: known.slice(0, MAX_VERSIONS) };
+}
+
+/** Of a version, or of the least that it can be. */
+function numbersOf(text: string): ReturnType<typeof parseProviderVersion> {
+  return parseProviderVersion(text) ?? leastProviderVersion(text);
 }
 
 /** Versions before a release come before it; texts that are no versions come last. */
 function compareVersions(one: string, other: string): number {
-  const [left, right] = [parseProviderVersion(one), parseProviderVersion(other)];
+  const [left, right] = [numbersOf(one), numbersOf(other)];
   if (left === undefined || right === undefined) {
     return Number(left === undefined) - Number(right === undefined) || compareStrings(one, other);
   }

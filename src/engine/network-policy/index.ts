@@ -20,7 +20,7 @@ export { podFacts, workloadFacts } from './pod-facts.ts';
 export type { PodFacts } from './pod-facts.ts';
 export { isNetworkPolicy, readNetworkPolicy } from './network-policy.ts';
 export type { NetworkPolicy } from './network-policy.ts';
-export { compareProviderVersions, parseProviderVersion } from './provider-version.ts';
+export { compareProviderVersions, leastProviderVersion, parseProviderVersion } from './provider-version.ts';
 export { MAX_CATALOGUE_LENGTH, parseCatalogue, readProvider } from './read-catalogue.ts';
 export { NetworkPolicySet } from './redundant.ts';
 export { FEATURE_NOUNS } from './sentence.ts';

@@ -22,6 +22,11 @@ export function parseProviderVersion(text: string): ProviderVersion | undefined 
   return { numbers: [Number(major), Number(minor), Number(patch)], isPrerelease: PRERELEASE.test(suffix) };
 }
 
+/** The lowest version of a text such as `>=1.9.0`, which is all that is known of what runs. Undefined for any other text. */
+export function leastProviderVersion(text: string): ProviderVersion | undefined {
+  return text.startsWith('>=') ? parseProviderVersion(text.slice(2)) : undefined;
+}
+
 export function compareProviderVersions(left: ProviderVersion['numbers'], right: ProviderVersion['numbers']): number {
   return left[0] - right[0] || left[1] - right[1] || left[2] - right[2];
 }

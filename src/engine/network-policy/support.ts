@@ -2,15 +2,16 @@ import type { ConditionStatus } from '../../resources/index.ts';
 import type { Defect, Provider, SettingRequirement, SupportRow } from './catalogue.ts';
 import { EFFECTS, isMeant } from './feature.ts';
 import type { Effect, Feature, Trait } from './feature.ts';
-import { isNewerMinor, parseProviderVersion } from './provider-version.ts';
+import { isNewerMinor, leastProviderVersion, parseProviderVersion } from './provider-version.ts';
 import type { ProviderVersion } from './provider-version.ts';
-import { isAtBoundary, isInRange } from './version-range.ts';
+import { isAtBoundary, isInRange, reachesBeyond } from './version-range.ts';
+import type { VersionRange } from './version-range.ts';
 
 /** A provider as it runs, or as it would run. */
 export interface ProviderInstance {
   /** A name of the catalogue. */
   readonly name: string;
-  /** As in the tag of its image: `v1.15.4-eksbuild.1`. */
+  /** As in the tag of its image: `v1.15.4-eksbuild.1`; or the least that it can be: `>=1.9.0`. */
   readonly version?: string;
   /** The values of settings that are known. */
   readonly settings?: Readonly<Record<string, string>>;
@@ -57,6 +58,8 @@ export class ProviderSupport {
   readonly provider: Provider;
   readonly instance: ProviderInstance;
   readonly #version: ProviderVersion | undefined;
+  /** The least that the version can be, where it is not known. */
+  readonly #least: ProviderVersion | undefined;
   /** The provider and its version, for people. */
   readonly label: string;
   readonly #rows = new Map<Feature, SupportRow | Support>();
@@ -67,6 +70,7 @@ export class ProviderSupport {
     this.instance = instance;
     const { version } = instance;
     this.#version = version === undefined ? undefined : parseProviderVersion(version);
+    this.#least = version === undefined ? undefined : leastProviderVersion(version);
     this.label = version === undefined ? provider.title : `${provider.title} ${version.replace(/^v(?=\d)/, '')}`;
   }
 
@@ -97,11 +101,15 @@ export class ProviderSupport {
 
   /** The faults that this version may have; of all versions, when it is not known. */
   get defects(): readonly Defect[] {
+    return (this.provider.defects ?? []).filter(({ versions }) => this.#mayBeIn(versions));
+  }
+
+  #mayBeIn(range: VersionRange): boolean {
     const version = this.#version;
-    const all = this.provider.defects ?? [];
-    return version === undefined
-      ? all
-      : all.filter(({ versions }) => isInRange(version, versions) || isAtBoundary(version, versions));
+    if (version !== undefined) {
+      return isInRange(version, range) || isAtBoundary(version, range);
+    }
+    return this.#least === undefined || reachesBeyond(this.#least, range);
   }
 
   /** The row of the version; or why there is none. */
@@ -127,14 +135,14 @@ export class ProviderSupport {
     if (rows.length === 0) {
       return { status: 'Unknown', reason: 'NotInCatalogue', because: 'the catalogue has no row for it' };
     }
-    if (version === undefined) {
-      return this.#rowOfAllVersions(rows);
-    }
     const { latest = '' } = this.provider;
-    const newest = parseProviderVersion(latest);
-    if (newest !== undefined && isNewerMinor(version, newest)) {
+    const [newest, least] = [parseProviderVersion(latest), version ?? this.#least];
+    if (newest !== undefined && least !== undefined && isNewerMinor(least, newest)) {
       const because = `the catalogue ends at ${latest}`;
       return { status: 'Unknown', reason: 'NotInCatalogue', because };
+    }
+    if (version === undefined) {
+      return this.#rowOfAllVersions(rows);
     }
     const row = rows.find(({ versions }) => isInRange(version, versions));
     if (row === undefined) {
@@ -143,15 +151,16 @@ export class ProviderSupport {
     return isAtBoundary(version, row.versions) ? precedes(version) : row;
   }
 
-  /** The only row, since without a version no other can be chosen. */
+  /** The only row that there can be, since without a version no other can be chosen. */
   #rowOfAllVersions(rows: readonly SupportRow[]): SupportRow | Support {
-    const [only, ...others] = rows;
+    const [only, ...others] = rows.filter(({ versions }) => this.#mayBeIn(versions));
     if (only !== undefined && others.length === 0) {
       return only;
     }
     const { version } = this.instance;
+    const isText = version !== undefined && this.#least === undefined;
     return unknownVersion(
-      version === undefined ? 'it depends on the version' : `${JSON.stringify(version.slice(0, 80))} is not a version`,
+      isText ? `${JSON.stringify(version.slice(0, 80))} is not a version` : 'it depends on the version',
     );
   }
 

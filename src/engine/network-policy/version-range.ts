@@ -58,6 +58,11 @@ export function isInRange({ numbers }: Pick<ProviderVersion, 'numbers'>, { spans
   );
 }
 
+/** Whether the range has versions from this one on. */
+export function reachesBeyond({ numbers }: Pick<ProviderVersion, 'numbers'>, { spans }: VersionRange): boolean {
+  return spans.some(({ before }) => before === undefined || compareProviderVersions(before, numbers) > 0);
+}
+
 /** Whether the version precedes a release that begins or ends the range: nobody knows on which side it is. */
 export function isAtBoundary({ numbers, isPrerelease }: ProviderVersion, { spans }: VersionRange): boolean {
   const bounds = spans.flatMap(({ from, before }) => [from ?? [], before ?? []]);
