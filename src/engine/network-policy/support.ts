@@ -64,6 +64,7 @@ export class ProviderSupport {
   readonly label: string;
   readonly #rows = new Map<Feature, SupportRow | Support>();
   readonly #judgements = new Map<string, Support>();
+  readonly #cautions = new Map<string, readonly string[]>();
 
   constructor(provider: Provider, instance: ProviderInstance) {
     this.provider = provider;
@@ -75,7 +76,7 @@ export class ProviderSupport {
   }
 
   of(feature: Feature, traits: readonly Trait[]): Support {
-    const key = traits.length === 0 ? feature : `${feature} ${traits.join()}`;
+    const key = useKey(feature, traits);
     let support = this.#judgements.get(key);
     if (support === undefined) {
       const row = this.row(feature);
@@ -88,6 +89,13 @@ export class ProviderSupport {
 
   /** What to know about a use although it is supported: sentences. */
   cautions(feature: Feature, traits: readonly Trait[]): readonly string[] {
+    const key = useKey(feature, traits);
+    const cautions = this.#cautions.get(key) ?? this.#cautionsOf(feature, traits);
+    this.#cautions.set(key, cautions);
+    return cautions;
+  }
+
+  #cautionsOf(feature: Feature, traits: readonly Trait[]): readonly string[] {
     const row = this.row(feature);
     const { caution, cautionWhen } = 'status' in row ? {} : row;
     const own = caution === undefined || !isMeant(cautionWhen, traits) ? [] : [`${this.label}: ${caution}`];
@@ -271,6 +279,10 @@ export class ProviderSupport {
   }
 }
 
+function useKey(feature: Feature, traits: readonly Trait[]): string {
+  return traits.length === 0 ? feature : `${feature} ${traits.join()}`;
+}
+
 /** What happens, and how it is known: `lets in all pods (GHSA-…, versions >=1.19.0 <1.19.5)`. */
 export function defectText({ summary, ids, versions, settings = [] }: Defect): string {
   const range = versions.text === '*' ? [] : [`versions ${versions.text}`];
@@ -278,7 +290,8 @@ export function defectText({ summary, ids, versions, settings = [] }: Defect): s
   return facts.length === 0 ? summary : `${summary} (${facts.join(', ')})`;
 }
 
-const SEVERITY: Readonly<Record<ConditionStatus, number>> = { True: 0, Unknown: 1, False: 2 };
+/** From what is fine to what is not. */
+export const SEVERITY: Readonly<Record<ConditionStatus, number>> = { True: 0, Unknown: 1, False: 2 };
 
 /** The status decides, then the effect. The first of equals. */
 export function worseSupport(one: Support, other: Support): Support {

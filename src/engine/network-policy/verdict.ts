@@ -7,7 +7,7 @@ import { featureUses, portsByPeer } from './feature-uses.ts';
 import type { ClusterFacts, FeatureUse } from './feature-uses.ts';
 import type { NetworkPolicy } from './network-policy.ts';
 import { unknownText, unsupportedText } from './sentence.ts';
-import { worseSupport } from './support.ts';
+import { SEVERITY, worseSupport } from './support.ts';
 import type { ProviderSupport, Support, SupportReason } from './support.ts';
 
 /** The condition of what this version cannot read: fields of later versions of the API, values of no known type. */
@@ -136,8 +136,6 @@ interface Judged {
   readonly verdict?: FeatureVerdict;
   readonly warnings?: readonly ProviderWarning[];
 }
-
-const SEVERITY: Readonly<Record<ConditionStatus, number>> = { True: 0, Unknown: 1, False: 2 };
 
 /** The worst of all uses decides; what depends on an unknown cluster only warns. */
 function judgeFeature(
