@@ -40,6 +40,7 @@ describe('the catalogue', () => {
       for (const row of Object.values(provider.features).flat()) {
         assert.match(row.checked, /^\d{4}-\d\d-\d\d$/);
         assert.ok(row.sources.length > 0 || row.evidence === 'Inferred');
+        assert.ok(row.note !== undefined || row.evidence !== 'Inferred', 'a note says from what it is inferred');
       }
     });
 
