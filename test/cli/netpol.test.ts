@@ -100,6 +100,56 @@ describe('portcullis netpol', () => {
     assert.equal((await portcullis([...whatIf, 'flannel'], { stdin: RANGE })).code, 1);
   });
 
+  it('takes the sidecars and the Services of the files into account', async () => {
+    const named = {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'NetworkPolicy',
+      metadata: { name: 'scrape', namespace: 'shop' },
+      spec: { podSelector: { matchLabels: { app: 'db' } }, ingress: [{ ports: [{ port: 'metrics' }] }] },
+    };
+    const to = [{ podSelector: { matchLabels: { tier: 'data' } } }];
+    const spec = { podSelector: {}, policyTypes: ['Egress'], egress: [{ to }] };
+    const pod = {
+      metadata: { labels: { app: 'db', tier: 'data' } },
+      spec: {
+        initContainers: [{ name: 'a', restartPolicy: 'Always', ports: [{ name: 'metrics', containerPort: 8099 }] }],
+      },
+    };
+    const metadata = { name: 'db', namespace: 'shop' };
+    const items = [
+      named,
+      { ...named, metadata: { name: 'to-db', namespace: 'shop' }, spec },
+      { apiVersion: 'apps/v1', kind: 'StatefulSet', metadata, spec: { template: pod } },
+      { apiVersion: 'v1', kind: 'Service', metadata, spec: { selector: { app: 'db' } } },
+    ];
+    const stdin = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+    const calico = await portcullis(['netpol', 'check', '-f', '-', '--provider', 'calico@3.28.0'], { stdin });
+    assert.match(
+      calico.stdout,
+      /^shop\/scrape +False +FailClosed +Calico 3\.28\.0 does not know the names of ports of si/m,
+    );
+    assert.match(calico.stdout, /^shop\/to-db +True/m);
+    const explain = ['netpol', 'explain', 'to-db', '-f', '-', '--provider'];
+    const aws = await portcullis([...explain, 'aws-vpc-cni@1.4.1,enable-network-policy=true'], { stdin });
+    assert.match(
+      aws.stdout,
+      /warning: .* does not allow egress through a Service whose selector lacks labels of the peer/,
+    );
+  });
+
+  it('names the advisories of a version, and the settings that they need', async () => {
+    const from = [{ ipBlock: { cidr: '203.0.113.0/24' } }];
+    const policy = { ...(JSON.parse(RANGE) as object), spec: { podSelector: {}, ingress: [{ from }] } };
+    const explain = ['netpol', 'explain', '-f', '-', '--provider'];
+    const { stdout } = await portcullis([...explain, 'cilium@1.19.0'], { stdin: JSON.stringify(policy) });
+    assert.match(stdout, /Accepted=False, FeatureNotSupported, FailOpen/);
+    assert.match(
+      stdout,
+      /GHSA-fm8w-2m5w-9j7r, CVE-2026-56743, versions >=1\.19\.0 <1\.19\.5, policy-default-local-cluster/,
+    );
+    assert.match(stdout, /warning: .*CVE-2026-33726.* if enable-endpoint-routes is "true", which is not the default/);
+  });
+
   it('explains with paths and sources', async () => {
     const { stdout } = await portcullis(['netpol', 'explain', 'range', '-f', '-', '--provider', 'cilium@1.15.4'], {
       stdin: RANGE,

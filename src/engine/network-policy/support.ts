@@ -219,10 +219,9 @@ export class ProviderSupport {
       const { effect } = defect;
       const version = this.#version;
       const isKnown = version !== undefined && !isAtBoundary(version, defect.versions);
-      const unknown = version === undefined ? unknownVersion('it depends on the version') : precedes(version);
       return isKnown
         ? { status: 'False', reason: 'FeatureNotSupported', effect, defect, ...this.#assumed(defect) }
-        : { ...unknown, effect, defect };
+        : { ...unknownVersion(`it may be one that ${defectText(defect)}`), effect, defect };
     });
   }
 
