@@ -261,6 +261,27 @@ const FACTS: readonly (readonly [string, JsonObject, Readonly<Record<string, Exp
     },
   ],
   [
+    'a CIDR in two rules',
+    egress({ to: [block('172.20.0.0/16')], ports: [{ protocol: 'UDP', port: 53 }] }, { to: [block('172.20.0.0/16')] }),
+    {
+      'aws-vpc-cni@1.4.1,enable-network-policy=true': 'warns takes the ports and exceptions of one rule',
+      'calico@3.31.0': 'accepted',
+    },
+  ],
+  [
+    'an exception with a block in another rule',
+    egress({ to: [block('10.96.0.10/32')] }, { to: [block('0.0.0.0/0', '10.0.0.0/8')] }),
+    {
+      'kube-ovn@1.12.0': 'warns takes the addresses of an exception out of other rules',
+      'kube-ovn@1.15.9': 'accepted',
+    },
+  ],
+  [
+    'two ranges with one start',
+    egress({ ports: [{ port: 8000, endPort: 8010 }] }, { ports: [{ port: 8000, endPort: 8100 }] }),
+    { 'cilium@1.20.2': 'warns begin with the same one', 'calico@3.31.0': 'accepted' },
+  ],
+  [
     'a peer of pods',
     PLAIN,
     {

@@ -69,6 +69,19 @@ describe('the traits of a use', () => {
     has('OverlappingBlocks', false, other, 'IPBlockExcept');
   });
 
+  it('of a direction: blocks that are there twice, and ranges with one start', () => {
+    const egress = (...rules: JsonValue[]): JsonValue => ({ podSelector: {}, policyTypes: ['Egress'], egress: rules });
+    has('SameBlock', true, egress({ to: [block('10.0.0.0/8')] }, { to: [block('10.0.0.0/8')] }), 'IPBlock');
+    has('SameBlock', false, egress({ to: [block('10.0.0.0/8')] }, { to: [block('10.0.0.0/9')] }), 'IPBlock');
+    const [short, long] = [
+      { port: 80, endPort: 90 },
+      { port: 80, endPort: 99 },
+    ];
+    has('SameStart', true, egress({ ports: [short] }, { ports: [long] }), 'EndPort');
+    has('SameStart', false, egress({ ports: [short] }, { ports: [short] }), 'EndPort');
+    has('SameStart', false, egress({ ports: [short, { ...long, protocol: 'UDP' }] }), 'EndPort');
+  });
+
   it('of selectors: one value or several, negative ones only', () => {
     const not = { key: 'team', operator: 'NotIn', values: ['red'] };
     const several = { key: 'team', operator: 'NotIn', values: ['red', 'blue'] };

@@ -35,8 +35,15 @@ const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10
 
 /** Every use of a feature, in the order of the policy. */
 export function featureUses(policy: NetworkPolicy, facts: ClusterFacts = {}): readonly FeatureUse[] {
-  const blocks = Map.groupBy(policy.rules.flatMap(blocksOf), ({ direction }) => direction);
-  const context: Context = { policy, facts, blocks, sidecarPorts: sidecarPorts(policy, facts) };
+  const all = policy.rules.flatMap(blocksOf);
+  const context: Context = {
+    policy,
+    facts,
+    blocks: Map.groupBy(all, ({ direction }) => direction),
+    repeated: repeatedOf(all.map(({ direction, block }) => blockKey(direction, block))),
+    ambiguous: repeatedOf(new Set(policy.rules.flatMap(rangesOf)), startOf),
+    sidecarPorts: sidecarPorts(policy, facts),
+  };
   return [
     enforcementUse(policy),
     ...[...policy.directions].map(([direction, path]) => directionUse(policy, direction, path)),
@@ -50,6 +57,10 @@ interface Context {
   readonly facts: ClusterFacts;
   /** The blocks of each direction. */
   readonly blocks: ReadonlyMap<Direction, readonly DirectedBlock[]>;
+  /** The blocks that a direction has more than once. */
+  readonly repeated: ReadonlySet<string>;
+  /** The starts that a direction has with different ends. */
+  readonly ambiguous: ReadonlySet<string>;
   /** The names of ports of sidecars that the policy selects. */
   readonly sidecarPorts: ReadonlySet<string>;
 }
@@ -61,6 +72,27 @@ interface DirectedBlock {
 
 function blocksOf({ direction, peers }: Rule): readonly DirectedBlock[] {
   return peers.flatMap(({ ipBlock }) => (ipBlock === undefined ? [] : [{ direction, block: ipBlock }]));
+}
+
+function blockKey(direction: Direction, { cidr }: IPBlock): string {
+  return `${direction} ${cidr.address.toString()}/${cidr.prefix}`;
+}
+
+/** `Ingress TCP 80-90` for each range of a rule. */
+function rangesOf({ direction, ports }: Rule): readonly string[] {
+  return ports.flatMap(({ protocol, port, endPort }) =>
+    endPort === undefined ? [] : `${direction} ${protocol} ${port}-${endPort}`,
+  );
+}
+
+function startOf(range: string): string {
+  return range.slice(0, range.lastIndexOf('-'));
+}
+
+/** The keys that several texts have. */
+function repeatedOf(texts: Iterable<string>, keyOf: (text: string) => string = (text) => text): ReadonlySet<string> {
+  const groups = Map.groupBy(texts, keyOf);
+  return new Set([...groups].flatMap(([key, group]) => (group.length > 1 ? key : [])));
 }
 
 function directionUse({ rules }: NetworkPolicy, direction: Direction, path: string): FeatureUse {
@@ -121,15 +153,16 @@ function ruleTraits({ direction, peers }: Rule): readonly Trait[] {
 
 /** @param numbered the protocols of entries with a number */
 function portTraits(
-  { port, protocol }: PortEntry,
+  { port, endPort, protocol }: PortEntry,
   { direction }: Rule,
   numbered: ReadonlySet<string>,
-  { sidecarPorts: names }: Context,
+  { sidecarPorts: names, ambiguous }: Context,
 ): readonly Trait[] {
   return traitsThat({
     WithNumber: port !== undefined,
     BesideNumberedPort: typeof port !== 'number' && numbered.has(protocol),
     SidecarPort: direction === 'Ingress' && typeof port === 'string' && names.has(port),
+    SameStart: endPort !== undefined && ambiguous.has(`${direction} ${protocol} ${port}`),
   });
 }
 
@@ -212,10 +245,14 @@ function blockUses(
   block: IPBlock,
   { direction }: Rule,
   ofRule: readonly Trait[],
-  { facts, blocks }: Context,
+  { facts, blocks, repeated }: Context,
 ): readonly FeatureUse[] {
-  const OverlappingBlocks = hasOverlappingException(block, blocks.get(direction) ?? []);
-  const traits = [...ofRule, ...traitsThat({ HostBits: hasHostBits(block.cidr), OverlappingBlocks })];
+  const own = traitsThat({
+    HostBits: hasHostBits(block.cidr),
+    OverlappingBlocks: hasOverlappingException(block, blocks.get(direction) ?? []),
+    SameBlock: repeated.has(blockKey(direction, block)),
+  });
+  const traits = [...ofRule, ...own];
   const use = (feature: Feature, path: string, text = block.text): FeatureUse => ({
     feature,
     path,

@@ -64,6 +64,7 @@ export const TRAITS = [
   'WithNumber',
   'BesideNumberedPort',
   'SidecarPort',
+  'SameStart',
   'PodSelectorPeer',
   'NegativeExpression',
   'InSeveralValues',
@@ -75,6 +76,7 @@ export const TRAITS = [
   'BesideBlocks',
   'BesideSelectors',
   'OverlappingBlocks',
+  'SameBlock',
   'ServiceWithoutLabel',
 ] as const;
 
@@ -91,6 +93,7 @@ export const TRAIT_TEXTS: Readonly<Record<Trait, string>> = {
   WithNumber: 'an entry with a port',
   BesideNumberedPort: 'an entry beside one with a number, of the same protocol',
   SidecarPort: 'a name that a sidecar (a restartable init container) of a selected pod declares',
+  SameStart: 'ranges of ports that begin with the same one and end with others',
   PodSelectorPeer: 'a peer with podSelector',
   NegativeExpression: 'NotIn and DoesNotExist',
   InSeveralValues: 'In with several values',
@@ -102,6 +105,7 @@ export const TRAIT_TEXTS: Readonly<Record<Trait, string>> = {
   BesideBlocks: 'several ipBlocks in a rule',
   BesideSelectors: 'an ipBlock beside selectors in a rule',
   OverlappingBlocks: 'an exception in another ipBlock of the direction',
+  SameBlock: 'a CIDR that is in several peers of the direction',
   ServiceWithoutLabel: 'pods behind a Service whose selector lacks labels of the peer',
 };
 
