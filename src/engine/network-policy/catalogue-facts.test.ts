@@ -113,6 +113,7 @@ const FACTS: readonly (readonly [string, JsonObject, Readonly<Record<string, Exp
       'kindnet@v20240813-c6f155d6,network-policy=false': 'Enforcement Inert',
       'cilium@1.14.1': 'warns CVE-2023-39347',
       'cilium@1.13.0': 'warns CVE-2023-27595',
+      'cilium@1.12.7,enable-ipv6=true': 'warns CVE-2023-27594, versions <1.11.15 || >=1.12.0 <1.12.8',
       'cilium@1.18.7': 'warns CVE-2026-33726, versions <1.17.14 || >=1.18.0 <1.18.8 || >=1.19.0 <1.19.2',
       'cilium@1.18.8': 'accepted',
       'cilium@1.18.7,enable-endpoint-routes=false': 'accepted',
