@@ -371,7 +371,7 @@ describe('the API server of `start`', () => {
 const APART: Readonly<Record<string, readonly string[]>> = {
   values: ['yaml'],
   go: ['patterns', 'templates'],
-  resources: ['decoding', 'match-conditions', 'validation', 'structured-merge'],
+  resources: ['decoding', 'kind-validation', 'match-conditions', 'validation', 'structured-merge'],
 };
 
 describe('what index.ts loads', () => {

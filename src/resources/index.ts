@@ -10,7 +10,6 @@ export {
   invalidText,
   limitErrors,
   MAX_ERROR_CHARACTERS,
-  notFound,
   notSupported,
   required,
   tooMany,

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { dnsSubdomainProblems, pathSegmentProblems, qualifiedNameProblems } from '../../../names/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
-import type { CheckedValue } from './checked-value.ts';
+import type { CheckedValue } from '../../../resources/kind-validation/index.ts';
 
 type Old = KubernetesObject | undefined;
 

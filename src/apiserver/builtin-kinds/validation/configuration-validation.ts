@@ -3,8 +3,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { dnsSubdomainProblems, qualifiedNameProblems } from '../../../names/index.ts';
 import { valueAt } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
-import { configKeyProblems } from './checked-value.ts';
-import type { CheckedValue } from './checked-value.ts';
+import { configKeyProblems } from '../../../resources/kind-validation/index.ts';
+import type { CheckedValue } from '../../../resources/kind-validation/index.ts';
 import { checkHostPath, checkNfs } from './volume-validation.ts';
 import { immutable } from './workload-validation.ts';
 

@@ -1,7 +1,7 @@
 // Validation of containers.
 import { dnsLabelProblems, dnsSubdomainProblems, qualifiedNameProblems } from '../../../names/index.ts';
-import { configKeyProblems, portNameProblems } from './checked-value.ts';
-import type { CheckedValue } from './checked-value.ts';
+import { configKeyProblems, portNameProblems } from '../../../resources/kind-validation/index.ts';
+import type { CheckedValue } from '../../../resources/kind-validation/index.ts';
 
 const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 /** The largest int32. */

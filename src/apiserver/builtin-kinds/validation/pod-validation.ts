@@ -9,7 +9,7 @@ import {
 } from '../../../names/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
 import { checkContainers, checkProfiles } from './container-validation.ts';
-import type { CheckedValue } from './checked-value.ts';
+import type { CheckedValue } from '../../../resources/kind-validation/index.ts';
 import { checkVolumes } from './volume-validation.ts';
 
 const MAX_ID = 2 ** 31 - 1;

@@ -26,10 +26,9 @@ import {
   checkEndpointSlice,
   checkIngress,
   checkIngressClass,
-  checkNetworkPolicy,
   checkService,
 } from './networking-validation.ts';
-import { CheckedValue } from './checked-value.ts';
+import { CheckedValue, checkNetworkPolicy } from '../../../resources/kind-validation/index.ts';
 import { checkPodSpec, checkPodUpdate } from './pod-validation.ts';
 import {
   checkCronJob,

@@ -1,7 +1,7 @@
 import { dnsLabelProblems } from '../../../names/index.ts';
 import { checkNoBacksteps } from './container-validation.ts';
-import { configKeyProblems } from './checked-value.ts';
-import type { CheckedValue } from './checked-value.ts';
+import { configKeyProblems } from '../../../resources/kind-validation/index.ts';
+import type { CheckedValue } from '../../../resources/kind-validation/index.ts';
 
 const HOST_PATH_TYPES = [
   '',

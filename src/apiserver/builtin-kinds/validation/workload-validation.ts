@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { labelSelector, valueAt } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
-import { amountOf, percentOrNumber } from './checked-value.ts';
-import type { CheckedValue } from './checked-value.ts';
+import { amountOf, percentOrNumber } from '../../../resources/kind-validation/index.ts';
+import type { CheckedValue } from '../../../resources/kind-validation/index.ts';
 import { checkTemplate } from './pod-validation.ts';
 import { isTimeZone, scheduleProblem } from './schedule.ts';
 

@@ -2,8 +2,8 @@
 import { valueAt } from '../../../values/index.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { KubernetesObject } from '../../../resources/index.ts';
+import { cidrWarnings, networkPolicyWarnings } from '../../../resources/kind-validation/index.ts';
 import { secretWarnings } from './certificate-warnings.ts';
-import { cidrWarnings } from './cidr-warnings.ts';
 import { listAt, placedItems } from './fields.ts';
 import { formatWarnings } from './format-warnings.ts';
 import { appArmorWarnings, podWarnings } from './pod-warnings.ts';
@@ -98,19 +98,4 @@ function nodeWarnings(node: unknown): readonly string[] {
       : ['spec.externalID: this field is deprecated, and is unused by Kubernetes']),
     ...listAt(node, 'spec', 'podCIDRs').flatMap((range, index) => cidrWarnings(range, `spec.podCIDRs[${index}]`)),
   ];
-}
-
-function networkPolicyWarnings(policy: unknown): readonly string[] {
-  const directions = [['ingress', 'from'] as const, ['egress', 'to'] as const];
-  return directions.flatMap(([direction, peers]) =>
-    listAt(policy, 'spec', direction).flatMap((rule, index) =>
-      listAt(rule, peers).flatMap((peer, position) => {
-        const path = `spec.${direction}[${index}].${peers}[${position}].ipBlock`;
-        return [
-          ...cidrWarnings(valueAt(peer, 'ipBlock', 'cidr'), `${path}.cidr`),
-          ...listAt(peer, 'ipBlock', 'except').flatMap((one, place) => cidrWarnings(one, `${path}.except[${place}]`)),
-        ];
-      }),
-    ),
-  );
 }

@@ -1,6 +1,6 @@
 // Warnings about Services and the addresses of their endpoints.
 import { textOf, valueAt } from '../../../values/index.ts';
-import { addressWarnings, cidrWarnings } from './cidr-warnings.ts';
+import { addressWarnings, cidrWarnings } from '../../../resources/kind-validation/index.ts';
 import { listAt, placedItems } from './fields.ts';
 
 const HINTS = 'service.kubernetes.io/topology-aware-hints';

@@ -1,19 +1,10 @@
 import { isIP } from 'node:net';
-import type { Quantity } from '../../../cel/index.ts';
-import {
-  addErrors,
-  duplicate,
-  forbidden,
-  invalid,
-  isJsonObject,
-  labelErrors,
-  labelSelectorErrors,
-  notFound,
-  notSupported,
-  required,
-} from '../../../resources/index.ts';
-import type { FieldError } from '../../../resources/index.ts';
-import { quantityOf } from '../../../resources/decoding/index.ts';
+import type { Quantity } from '../../cel/index.ts';
+import { isJsonObject } from '../../values/index.ts';
+import { quantityOf } from '../decoding/quantities.ts';
+import { addErrors, duplicate, forbidden, invalid, notFound, notSupported, required } from '../field-error.ts';
+import type { FieldError } from '../field-error.ts';
+import { labelErrors, labelSelectorErrors } from '../selectors.ts';
 
 /** A value under validation, with its path. All values of an object add to one list of errors. */
 export class CheckedValue {
