@@ -285,8 +285,9 @@ describe('for any policy, provider and version', () => {
   it('a change is the opposite of the change back', () => {
     const opposite = {
       Fixes: ['Breaks', 'MayBreak'],
-      Breaks: ['Fixes', 'Changes'],
-      MayBreak: ['Fixes'],
+      MayFix: ['Breaks', 'MayBreak'],
+      Breaks: ['Fixes', 'MayFix'],
+      MayBreak: ['Fixes', 'MayFix', 'MayBreak'],
       Changes: ['Changes'],
     };
     fc.assert(

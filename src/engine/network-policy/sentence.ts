@@ -44,6 +44,15 @@ export function unsupportedText(feature: Feature, support: Support, uses: readon
   return because === undefined ? text : `${text}: ${because}`;
 }
 
+/** The predicate where a setting decides that is not known: what happens by default, and what the setting would have to be. */
+export function byDefaultText(
+  feature: Feature,
+  { because = '', ...support }: Support,
+  uses: readonly FeatureUse[],
+): string {
+  return `${unsupportedText(feature, support, uses)}, ${because.replace(/^only if/, 'unless')}`;
+}
+
 /** The whole sentence, where what is known does not suffice. */
 export function unknownText(
   feature: Feature,

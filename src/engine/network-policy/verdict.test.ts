@@ -151,7 +151,7 @@ describe('the sentence for a person', () => {
       'internet-without-private',
       { ...AWS, version: '1.2.0' },
       'True',
-      'Amazon VPC CNI 1.2.0 does what the policy says',
+      /^accepted with a warning: Amazon VPC CNI 1\.2\.0: pods without an owner/,
     ],
     [
       'ipv6-block',
@@ -235,8 +235,24 @@ describe('what depends on the cluster', () => {
       warnings.map(({ message }) => message),
       [
         'Cilium 1.15.4 does not match IPs of pods with an ipBlock: pods in 172.17.0.0/16 and 10.0.0.0/24 are not allowed',
+        'Cilium 1.15.4 does not match IPs of nodes with an ipBlock: nodes in 172.17.0.0/16 and 10.0.0.0/24 are not allowed, unless policy-cidr-match-mode contains "nodes", which is not the default',
       ],
     );
+  });
+
+  it('is never accepted without a word: the message has the warnings', () => {
+    assert.match(
+      judge('everything-at-once', cilium).message,
+      /^accepted with a warning: Cilium 1\.15\.4 does not match/,
+    );
+    for (const { accepted, warnings, message } of [...documented.keys()].flatMap((name) =>
+      builtinCatalogue().providers.map(({ name: provider, latest = '1.0.0' }) =>
+        judge(name, { name: provider, version: latest }),
+      ),
+    )) {
+      const isSaidToDoIt = message.includes('does what the policy says');
+      assert.equal(isSaidToDoIt, accepted === 'True' && warnings.length === 0, message);
+    }
   });
 
   it('decides once the cluster is known', () => {

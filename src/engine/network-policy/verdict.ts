@@ -6,7 +6,7 @@ import type { Evidence, PortLimit, SupportRow } from './catalogue.ts';
 import { featureUses, portsByPeer } from './feature-uses.ts';
 import type { ClusterFacts, FeatureUse } from './feature-uses.ts';
 import type { NetworkPolicy } from './network-policy.ts';
-import { unknownText, unsupportedText } from './sentence.ts';
+import { byDefaultText, unknownText, unsupportedText } from './sentence.ts';
 import { SEVERITY, worseSupport } from './support.ts';
 import type { ProviderSupport, Support, SupportReason } from './support.ts';
 
@@ -31,12 +31,14 @@ export interface FeatureVerdict {
 export interface ProviderVerdict {
   readonly provider: string;
   readonly version?: string;
+  /** The provider and its version, for people. */
+  readonly label: string;
   readonly controllerName: string;
   readonly accepted: ConditionStatus;
   readonly reason: SupportReason;
   /** The most dangerous effect of what is not supported. */
   readonly effect?: Effect;
-  /** A sentence for each feature that is not certainly supported, or one that all are. */
+  /** A sentence for each feature that is not certainly supported; else the warnings; else one that all are supported. */
   readonly message: string;
   readonly features: readonly FeatureVerdict[];
   readonly warnings: readonly ProviderWarning[];
@@ -46,6 +48,14 @@ export interface ProviderVerdict {
 export interface ProviderWarning {
   readonly type: Feature;
   readonly message: string;
+  /** Where the policy uses it; of many, the first ones. */
+  readonly paths: readonly string[];
+  /**
+   * What the verdict would be if the policy certainly used it, with the defaults of settings that are not known. `True`: it is
+   * supported, with a caution.
+   */
+  readonly status: ConditionStatus;
+  readonly effect?: Effect;
 }
 
 /** Paths of a condition, as in the schema of statuses. */
@@ -63,8 +73,6 @@ export interface AnalysedPolicy {
   readonly policy: NetworkPolicy;
   readonly facts: ClusterFacts;
   readonly uses: ReadonlyMap<Feature, readonly FeatureUse[]>;
-  /** The first paths of each feature. */
-  readonly paths: ReadonlyMap<Feature, readonly string[]>;
   readonly limits: readonly PortTotal[];
 }
 
@@ -80,14 +88,13 @@ export function analysePolicy(policy: NetworkPolicy, facts: ClusterFacts = {}): 
   const limits = [...policy.directions].flatMap(([direction, path]) =>
     [...portsByPeer(policy, direction)].map(([peer, entries]) => ({ path, peer, entries: entries.size })),
   );
-  const paths = new Map([...uses].map(([feature, all]) => [feature, all.slice(0, MAX_PATHS).map(({ path }) => path)]));
-  return { policy, facts, uses, paths, limits };
+  return { policy, facts, uses, limits };
 }
 
 /** What a provider does with a policy. Accepted only if every part of the policy is known and supported. */
 export function judgePolicy(analysed: AnalysedPolicy, support: ProviderSupport): ProviderVerdict {
   const { provider, instance } = support;
-  const judged = [...analysed.uses].map(([feature, uses]) => judgeFeature(feature, uses, analysed, support));
+  const judged = [...analysed.uses].map(([feature, uses]) => judgeFeature(feature, uses, support));
   const enforcement = judged.find(({ verdict }) => verdict?.type === 'Enforcement');
   const isInert = enforcement?.verdict?.status === 'False' && enforcement.verdict.effect === 'Inert';
   const limits = isInert ? {} : judgeLimits(analysed, support);
@@ -108,11 +115,12 @@ export function judgePolicy(analysed: AnalysedPolicy, support: ProviderSupport):
   return {
     provider: provider.name,
     ...(instance.version === undefined ? {} : { version: instance.version }),
+    label: support.label,
     controllerName: provider.controllerName,
     accepted: worst.status,
     reason: worst.reason,
     ...(effect === undefined ? {} : { effect }),
-    message: summary(features, support),
+    message: summary(features, warnings, support),
     features,
     warnings,
   };
@@ -123,6 +131,7 @@ export function unknownProvider(name: string, version: string | undefined, messa
   return {
     provider: name,
     ...(version === undefined ? {} : { version }),
+    label: name,
     controllerName: '',
     accepted: 'Unknown',
     reason: 'ProviderNotFound',
@@ -137,58 +146,82 @@ interface Judged {
   readonly warnings?: readonly ProviderWarning[];
 }
 
-/** The worst of all uses decides; what depends on an unknown cluster only warns. */
-function judgeFeature(
-  feature: Feature,
-  uses: readonly FeatureUse[],
-  { paths: allPaths }: AnalysedPolicy,
-  support: ProviderSupport,
-): Judged {
-  const supports = uses.map((use) => support.of(feature, use.traits));
-  const worst = supports.reduce<Support | undefined>(
-    (one, other) => (one ? worseSupport(one, other) : other),
-    undefined,
-  );
-  if (worst === undefined) {
-    return {};
+/** What a policy certainly uses has a verdict; what it may use, depending on the cluster, only warns. */
+function judgeFeature(feature: Feature, uses: readonly FeatureUse[], support: ProviderSupport): Judged {
+  const [certain, possible] = [uses.filter((use) => use.isPossible !== true), uses.filter((use) => use.isPossible)];
+  const judged = worstUses(feature, certain, support);
+  const warned = worstUses(feature, possible, support);
+  return {
+    ...(judged === undefined ? {} : { verdict: verdictOf(judged, support) }),
+    warnings: [
+      ...(warned === undefined || warned.worst.status === 'True' ? [] : [possibleWarning(warned, support)]),
+      ...cautions(feature, uses, support),
+    ],
+  };
+}
+
+/** The uses of a feature that are supported worst. */
+interface WorstUses {
+  readonly feature: Feature;
+  readonly worst: Support;
+  readonly uses: readonly FeatureUse[];
+}
+
+function worstUses(feature: Feature, uses: readonly FeatureUse[], provider: ProviderSupport): WorstUses | undefined {
+  const supports = uses.map((use) => provider.of(feature, use.traits));
+  if (supports.length === 0) {
+    return undefined;
   }
-  const isPossible = uses[0]?.isPossible === true;
-  if (worst.status === 'True') {
-    const paths = allPaths.get(feature) ?? [];
-    return isPossible ? {} : judged(feature, worst, 'supported', paths, uses, support);
-  }
-  const concerned = uses.filter((_, index) => supports[index]?.status === worst.status);
-  const message = reasonsText(feature, concerned, support);
-  if (isPossible) {
-    return worst.status === 'False' ? { warnings: [{ type: feature, message }] } : {};
-  }
-  const paths = concerned.slice(0, MAX_PATHS).map(({ path }) => path);
-  return judged(feature, worst, message, paths, uses, support);
+  const worst = supports.reduce(worseSupport);
+  return { feature, worst, uses: uses.filter((_, index) => supports[index]?.status === worst.status) };
+}
+
+function verdictOf({ feature, worst, uses }: WorstUses, support: ProviderSupport): FeatureVerdict {
+  const message = worst.status === 'True' ? 'supported' : reasonsText(feature, uses, support);
+  return featureVerdict(feature, worst, message, pathsOf(uses));
+}
+
+/** A setting that is not known is taken to have the default that the provider documents, and the text says so. */
+function possibleWarning({ feature, worst, uses }: WorstUses, support: ProviderSupport): ProviderWarning {
+  const isByDefault = worst.reason === 'SettingUnknown';
+  return {
+    type: feature,
+    message: isByDefault
+      ? `${support.label} ${byDefaultText(feature, worst, uses)}`
+      : reasonsText(feature, uses, support),
+    paths: pathsOf(uses),
+    status: isByDefault ? 'False' : worst.status,
+    ...(worst.effect === undefined ? {} : { effect: worst.effect }),
+  };
 }
 
 /** A sentence for each row and each fault that uses meet. */
 function reasonsText(feature: Feature, uses: readonly FeatureUse[], support: ProviderSupport): string {
   const supportOf = ({ traits }: FeatureUse): Support => support.of(feature, traits);
   const groups = Map.groupBy(uses, (use) => supportOf(use).defect);
-  const texts = [...groups.values()].flatMap((group) => {
+  const texts = [...groups.values()].map((group) => {
     const one = group.map(supportOf).reduce(worseSupport);
-    return featureMessage(feature, one, group, support);
+    return featureMessage(feature, one, group, support.label);
   });
   return texts.join('; ');
 }
 
-/** The verdict, with what is to know about the uses that it is about. */
-function judged(
-  feature: Feature,
-  one: Support,
-  message: string,
-  paths: readonly string[],
-  uses: readonly FeatureUse[],
-  support: ProviderSupport,
-): Judged {
-  const verdict = featureVerdict(feature, one, message, paths);
-  const cautions = new Set(uses.flatMap(({ traits }) => support.cautions(feature, traits)));
-  return { verdict, warnings: [...cautions].map((text) => ({ type: feature, message: shortened(text, MAX_MESSAGE) })) };
+/** What to know about uses although they are supported: each text once, with all its uses. */
+function cautions(feature: Feature, uses: readonly FeatureUse[], support: ProviderSupport): readonly ProviderWarning[] {
+  const byText = Map.groupBy(
+    uses.flatMap((use) => support.cautions(feature, use.traits).map((text) => ({ text, use }))),
+    ({ text }) => text,
+  );
+  return [...byText].map(([text, concerned]) => ({
+    type: feature,
+    message: shortened(text, MAX_MESSAGE),
+    paths: pathsOf(concerned.map(({ use }) => use)),
+    status: 'True',
+  }));
+}
+
+function pathsOf(uses: readonly FeatureUse[]): readonly string[] {
+  return uses.slice(0, MAX_PATHS).map(({ path }) => path);
 }
 
 function featureVerdict(
@@ -209,12 +242,7 @@ function featureVerdict(
   };
 }
 
-function featureMessage(
-  feature: Feature,
-  one: Support,
-  uses: readonly FeatureUse[],
-  { label }: ProviderSupport,
-): string {
+function featureMessage(feature: Feature, one: Support, uses: readonly FeatureUse[], label: string): string {
   switch (one.status) {
     case 'True':
       return 'supported';
@@ -272,9 +300,9 @@ function fullMap(
   }
   const name = setting === undefined ? '' : ` (${setting})`;
   const figures = `${most} port entries fit ${fits} peer identities${identities === undefined ? '' : `, and there are ${identities}`}`;
-  return {
-    warnings: [{ type: 'PortCount', message: `${label} has ${entries} entries for each pod${name}: ${figures}` }],
-  };
+  const message = `${label} has ${entries} entries for each pod${name}: ${figures}`;
+  const paths = limits.filter((total) => total.entries === most).map(({ path }) => path);
+  return { warnings: [{ type: 'PortCount', message, paths: [...new Set(paths)], status: 'Unknown' }] };
 }
 
 function unreadFields({ unread }: NetworkPolicy, { label }: ProviderSupport): readonly FeatureVerdict[] {
@@ -310,9 +338,15 @@ export function unsupportedFeatures(features: readonly FeatureVerdict[]): readon
   return [...features.filter(({ status }) => status === 'False'), ...(enforcement.length > 0 ? enforcement : unknown)];
 }
 
-function summary(features: readonly FeatureVerdict[], { label }: ProviderSupport): string {
-  const text = unsupportedFeatures(features)
-    .map(({ message }) => message)
-    .join('; ');
-  return shortened(text === '' ? `${label} does what the policy says` : text, MAX_MESSAGE);
+function summary(
+  features: readonly FeatureVerdict[],
+  warnings: readonly ProviderWarning[],
+  { label }: ProviderSupport,
+): string {
+  const unsupported = unsupportedFeatures(features);
+  if (unsupported.length === 0 && warnings.length === 0) {
+    return `${label} does what the policy says`;
+  }
+  const texts = (unsupported.length === 0 ? warnings : unsupported).map(({ message }) => message).join('; ');
+  return shortened(unsupported.length === 0 ? `accepted with a warning: ${texts}` : texts, MAX_MESSAGE);
 }
