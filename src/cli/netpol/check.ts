@@ -1,25 +1,19 @@
 // `portcullis netpol check`: which NetworkPolicies a provider does not implement as they are written.
 import { Command, Option } from 'commander';
-import type { ProviderVerdict } from '../../engine/network-policy/index.ts';
 import { dataText } from '../output.ts';
 import { githubAnnotations } from '../problems/github-annotations.ts';
 import { sarifText } from '../problems/sarif.ts';
-import { oneLine, table } from '../table.ts';
+import { EXIT } from '../errors.ts';
+import { table } from '../table.ts';
 import { checkPolicies, type CheckResult } from './check-policies.ts';
 import { exitCodeOf, type FailOn, failOnOption } from './fail-on.ts';
 import { junitText } from './junit.ts';
 import { POLICY_RULES, problemsOf } from './policy-problems.ts';
-import type { PolicyFile } from './policy-places.ts';
 import { addNetpolFlags, type NetpolFlags, readPolicies } from './policy-flags.ts';
 import { printNotes } from './print-notes.ts';
-import {
-  addCatalogueFlag,
-  allProviders,
-  type CatalogueFlags,
-  PROVIDER_HELP,
-  providersOf,
-  readCatalogue,
-} from './provider-flags.ts';
+import { addCatalogueFlag, type CatalogueFlags, PROVIDER_HELP, readCatalogue } from './provider-flags.ts';
+import { ChosenProviders } from './chosen-providers.ts';
+import { type Remark, remarksOf } from './remarks.ts';
 
 const OUTPUTS = ['table', 'json', 'yaml', 'markdown', 'junit', 'sarif', 'github'] as const;
 /** Formats that contain the verdict of each feature. */
@@ -36,7 +30,10 @@ export function checkCommand(): Command {
     addCatalogueFlag(
       new Command('check')
         .description('check NetworkPolicies of files, of a Git diff, or of a cluster against network providers')
-        .option('--provider <spec...>', `${PROVIDER_HELP} (default: all of the catalogue, in their newest versions)`)
+        .option(
+          '--provider <spec...>',
+          `${PROVIDER_HELP} (default: those of the cluster; for files all of the catalogue, in their newest versions)`,
+        )
         .addOption(failOnOption())
         .addOption(
           new Option('-o, --output <format>', 'output format; github: annotations of GitHub Actions')
@@ -54,88 +51,104 @@ Examples:
   portcullis netpol check -f policies/ --provider cilium@1.15.4 -o sarif > netpol.sarif
   portcullis netpol check -A --provider aws-vpc-cni@1.4.1,enable-network-policy=true
 
-Exit code: 0; 1 if a named provider does not support a policy (see --fail-on), or after an error; 2 for wrong usage.`,
+Exit code: 0; 1 if API servers refuse a policy, if a provider that is named or runs in the cluster does not support one (see
+--fail-on), if files have no NetworkPolicies, or after an error; 2 for wrong usage.`,
     )
     .action(check);
 }
 
 async function check(flags: CheckFlags): Promise<void> {
   const catalogue = await readCatalogue(flags);
-  const providers = flags.provider === undefined ? allProviders(catalogue) : providersOf(flags.provider, catalogue);
-  const { policies, files, facts } = await readPolicies(flags);
-  const results = checkPolicies(policies, providers, DETAILED.includes(flags.output), facts);
-  process.stdout.write(await checkText(results, flags.output, files));
-  printNotes(policies, flags.provider === undefined ? [] : providers);
-  const failOn = flags.failOn ?? (flags.provider === undefined ? 'never' : 'unsupported');
-  process.exitCode = exitCodeOf(
-    results.flatMap(({ verdicts }) => verdicts.map(({ accepted }) => accepted)),
-    failOn,
-  );
+  const input = await readPolicies(flags);
+  const chosen = new ChosenProviders(catalogue, input.providers);
+  const named = flags.provider === undefined ? chosen.detected : chosen.named(flags.provider);
+  const providers = named ?? chosen.all;
+  const results = checkPolicies(input.policies, providers, input.facts, DETAILED.includes(flags.output));
+  process.stdout.write(checkText(results, flags.output, providers.length));
+  printNotes(input.policies, named ?? []);
+  const failOn = flags.failOn ?? (named === undefined ? 'never' : 'unsupported');
+  const statuses = results.flatMap(({ verdicts }) => verdicts.map(({ accepted }) => accepted));
+  const isRefused = results.some(({ refusals }) => refusals.length > 0);
+  process.exitCode = isRefused ? EXIT.failed : exitCodeOf(statuses, failOn);
 }
 
-async function checkText(
-  results: readonly CheckResult[],
-  output: CheckFlags['output'],
-  files: readonly PolicyFile[],
-): Promise<string> {
+function checkText(results: readonly CheckResult[], output: CheckFlags['output'], providers: number): string {
   switch (output) {
     case 'table':
-      return tableText(results);
+      return tableText(results, providers);
     case 'markdown':
-      return markdownText(results);
+      return markdownText(results, providers);
     case 'junit':
       return junitText(results);
     case 'json':
     case 'yaml':
-      return dataText({ results: results.map(({ policy, verdicts }) => ({ policy, verdicts })) }, output, {
-        pretty: true,
-      });
+      return dataText({ results: results.map(resultData) }, output, { pretty: true });
     case 'sarif':
-      return sarifText(await problemsOf(results, files), POLICY_RULES);
+      return sarifText(problemsOf(results), POLICY_RULES);
     case 'github':
-      return githubAnnotations(await problemsOf(results, files));
+      return githubAnnotations(problemsOf(results));
     default:
       return output satisfies never;
   }
 }
 
-interface Row extends ProviderVerdict {
-  readonly policy: string;
+function resultData({ policy, refusals, mistakes, verdicts, placeOf }: CheckResult): object {
+  const withPlace = (part: { readonly path?: string; readonly paths?: readonly string[] }): object => ({
+    ...part,
+    ...placeOf?.(part.path ?? part.paths?.[0] ?? ''),
+  });
+  return {
+    policy,
+    ...placeOf?.(''),
+    ...(refusals.length === 0 ? {} : { refusals: refusals.map(withPlace) }),
+    ...(mistakes.length === 0 ? {} : { warnings: mistakes.map(withPlace) }),
+    verdicts: verdicts.map((verdict) => ({
+      ...withPlace(verdict),
+      features: verdict.features.map((feature) => (feature.status === 'True' ? feature : withPlace(feature))),
+      warnings: verdict.warnings.map(withPlace),
+    })),
+  };
 }
 
-/** The verdicts that need attention. */
-function rowsOf(results: readonly CheckResult[]): readonly Row[] {
-  return results.flatMap(({ policy, verdicts }) =>
-    verdicts.filter(({ accepted }) => accepted !== 'True').map((verdict) => ({ ...verdict, policy })),
-  );
-}
-
-function tableText(results: readonly CheckResult[]): string {
-  const rows = rowsOf(results);
-  const columns = [
-    { header: 'POLICY', cell: ({ policy }: Row) => oneLine(policy) },
-    { header: 'ACCEPTED', cell: ({ accepted }: Row) => accepted },
-    { header: 'EFFECT', cell: ({ effect }: Row) => effect ?? '' },
-    { header: 'MESSAGE', cell: ({ message }: Row) => oneLine(message) },
+function columnsOf(
+  remarks: readonly Remark[],
+): readonly { readonly header: string; readonly cell: (row: Remark) => string }[] {
+  return [
+    { header: 'POLICY', cell: ({ policy }) => policy },
+    ...(remarks.some(({ place }) => place !== '') ? [{ header: 'PLACE', cell: ({ place }: Remark) => place }] : []),
+    { header: 'ACCEPTED', cell: ({ accepted }) => accepted },
+    { header: 'EFFECT', cell: ({ effect }) => effect },
+    { header: 'MESSAGE', cell: ({ message }) => message },
   ];
-  return `${rows.length === 0 ? '' : `${table(columns, rows)}\n\n`}${summaryText(results)}\n`;
 }
 
-function markdownText(results: readonly CheckResult[]): string {
-  const cell = (text: string): string => oneLine(text).replaceAll(/[\\|<>`*_[\]]/g, String.raw`\$&`);
-  const lines = rowsOf(results).map(
-    ({ policy, accepted, effect = '', message }) => `| ${cell(policy)} | ${accepted} | ${effect} | ${cell(message)} |`,
-  );
-  const head = '| policy | accepted | effect | message |\n|---|---|---|---|\n';
-  return `${lines.length === 0 ? '' : `${head}${lines.join('\n')}\n\n`}${summaryText(results)}\n`;
+function tableText(results: readonly CheckResult[], providers: number): string {
+  const remarks = results.flatMap(remarksOf);
+  return `${remarks.length === 0 ? '' : `${table(columnsOf(remarks), remarks)}\n\n`}${summaryText(results, providers)}\n`;
 }
 
-function summaryText(results: readonly CheckResult[]): string {
+function markdownText(results: readonly CheckResult[], providers: number): string {
+  const remarks = results.flatMap(remarksOf);
+  const columns = columnsOf(remarks);
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
+  const escaped = (text: string): string => text.replaceAll(/[\\|<>`*_[\]]/g, String.raw`\$&`);
+  const head = line(columns.map(({ header }) => header.toLowerCase())) + `|${'---|'.repeat(columns.length)}\n`;
+  const rows = remarks.map((remark) => line(columns.map(({ cell }) => escaped(cell(remark)))));
+  return `${rows.length === 0 ? '' : `${head}${rows.join('')}\n`}${summaryText(results, providers)}\n`;
+}
+
+function summaryText(results: readonly CheckResult[], providers: number): string {
   const verdicts = results.flatMap((one) => one.verdicts);
   const count = (status: string): number => verdicts.filter(({ accepted }) => accepted === status).length;
-  const providers = results[0]?.verdicts.length ?? 0;
+  const warned = verdicts.filter(({ accepted, warnings }) => accepted === 'True' && warnings.length > 0).length;
+  const refused = results.filter(({ refusals }) => refusals.length > 0).length;
   const checked = `${countOf(results.length, 'policy', 'policies')}, ${countOf(providers, 'provider', 'providers')}`;
-  return `${checked}: ${count('True')} accepted, ${count('False')} not, ${count('Unknown')} unknown`;
+  return [
+    `${checked}: ${count('True')} accepted${warned === 0 ? '' : ` (${warned} with warnings)`}`,
+    `${count('False')} not`,
+    `${count('Unknown')} unknown`,
+    ...(refused === 0 ? [] : [`${countOf(refused, 'policy', 'policies')} refused by API servers`]),
+  ].join(', ');
 }
 
 function countOf(count: number, one: string, many: string): string {

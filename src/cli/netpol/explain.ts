@@ -14,12 +14,13 @@ import {
   type ProviderVerdict,
   UNREAD_FIELDS,
 } from '../../engine/network-policy/index.ts';
-import { CliError, usageError } from '../errors.ts';
+import { CliError, EXIT, usageError } from '../errors.ts';
 import { type DataFormat, dataText } from '../output.ts';
 import { oneLine } from '../table.ts';
-import { addNetpolFlags, type NetpolFlags, type PolicyInput, readPolicies } from './policy-flags.ts';
-import { printNotes } from './print-notes.ts';
-import { addCatalogueFlag, type CatalogueFlags, PROVIDER_HELP, providersOf, readCatalogue } from './provider-flags.ts';
+import { ChosenProviders } from './chosen-providers.ts';
+import { addNetpolFlags, type NetpolFlags, type PolicyInput, type InputPolicy, readPolicies } from './policy-flags.ts';
+import { printNotes, printRefusals } from './print-notes.ts';
+import { addCatalogueFlag, type CatalogueFlags, PROVIDER_HELP, readCatalogue } from './provider-flags.ts';
 
 interface ExplainFlags extends NetpolFlags, CatalogueFlags {
   readonly provider?: readonly string[];
@@ -38,7 +39,7 @@ export function explainCommand(): Command {
       new Command('explain')
         .description('explain what network providers do with each part of NetworkPolicies')
         .argument('[name...]', 'names of policies (default: all)')
-        .option('--provider <spec...>', PROVIDER_HELP)
+        .option('--provider <spec...>', `${PROVIDER_HELP} (default: those of the cluster)`)
         .addOption(
           new Option('-o, --output <format>', 'output format').choices(['text', 'json', 'yaml']).default('text'),
         ),
@@ -49,30 +50,48 @@ export function explainCommand(): Command {
       `
 Examples:
   portcullis netpol explain -f policy.yaml --provider cilium@1.15.4 --provider calico@3.28
-  portcullis netpol explain metrics -n shop --provider ovn-kubernetes@1.3.0`,
+  portcullis netpol explain metrics -n shop
+
+Exit code: 0; 1 if API servers refuse a policy, or after an error; 2 for wrong usage.`,
     )
     .action(explain);
 }
 
 async function explain(names: readonly string[], flags: ExplainFlags): Promise<void> {
-  if (flags.provider === undefined) {
-    throw usageError('expected at least one provider', 'Name it, as in: --provider cilium@1.15.4');
-  }
-  const providers = providersOf(flags.provider, await readCatalogue(flags));
+  const catalogue = await readCatalogue(flags);
   const input = await readPolicies(flags);
-  const chosen = input.policies.filter(({ name }) => names.length === 0 || names.includes(name));
-  const missing = names.filter((name) => !chosen.some((policy) => policy.name === name));
-  if (missing.length > 0) {
-    throw new CliError(`there is no NetworkPolicy ${missing.map((name) => oneLine(name, 80)).join(', ')}`);
-  }
-  const set = new NetworkPolicySet(input.policies);
-  const explanations = chosen.map((policy) => explanationOf(policy, providers, set, input));
+  const providers = explainingProviders(new ChosenProviders(catalogue, input.providers), flags);
+  const chosen = chosenPolicies(names, input.policies);
+  const accepted = chosen.filter(({ refusals }) => refusals.length === 0);
+  const set = new NetworkPolicySet(input.policies.map(({ policy }) => policy));
+  const explanations = accepted.map(({ policy }) => explanationOf(policy, providers, set, input));
   process.stdout.write(
     flags.output === 'text'
       ? explanations.map(explanationText).join('\n')
       : dataText(explanations, flags.output, { pretty: true }),
   );
   printNotes(chosen, providers);
+  if (printRefusals(chosen)) {
+    process.exitCode = EXIT.failed;
+  }
+}
+
+/** @throws CliError when none is known */
+function explainingProviders(chosen: ChosenProviders, { provider }: ExplainFlags): readonly ProviderSupport[] {
+  const providers = provider === undefined ? chosen.detected : chosen.named(provider);
+  if (providers === undefined) {
+    throw usageError('expected at least one provider', 'Name it, as in: --provider cilium@1.15.4');
+  }
+  return providers;
+}
+
+/** @throws CliError when there is none of a name */
+function chosenPolicies(names: readonly string[], policies: readonly InputPolicy[]): readonly InputPolicy[] {
+  const missing = names.filter((name) => !policies.some(({ policy }) => policy.name === name));
+  if (missing.length > 0) {
+    throw new CliError(`there is no NetworkPolicy ${missing.map((name) => oneLine(name, 80)).join(', ')}`);
+  }
+  return policies.filter(({ policy }) => names.length === 0 || names.includes(policy.name));
 }
 
 function explanationOf(

@@ -3,7 +3,13 @@ import { Command, Option } from 'commander';
 import type { DataFormat } from '../output.ts';
 import { dataText } from '../output.ts';
 import { matrixData, matrixMarkdown, matrixText, providerText } from './matrix-text.ts';
-import { addCatalogueFlag, allProviders, type CatalogueFlags, providersOf, readCatalogue } from './provider-flags.ts';
+import {
+  addCatalogueFlag,
+  allProviders,
+  type CatalogueFlags,
+  providerToShow,
+  readCatalogue,
+} from './provider-flags.ts';
 
 interface MatrixFlags extends CatalogueFlags {
   readonly provider?: readonly string[];
@@ -37,7 +43,7 @@ Examples:
 
 async function matrix(flags: MatrixFlags): Promise<void> {
   const catalogue = await readCatalogue(flags);
-  const named = flags.provider === undefined ? undefined : providersOf(flags.provider, catalogue);
+  const named = flags.provider?.map((spec) => providerToShow(spec, catalogue));
   const providers = named ?? allProviders(catalogue);
   process.stdout.write(textOf());
 

@@ -1,23 +1,40 @@
 // The NetworkPolicies of a command: of files, of files that changed in Git, or of a cluster.
 import type { Command } from 'commander';
-import { isForbidden, type KubernetesCluster, listAll, type ObjectList } from '../../cluster/index.ts';
+import {
+  isForbidden,
+  type KubernetesCluster,
+  listAll,
+  type ObjectList,
+  unlessForbidden,
+  unlessGone,
+} from '../../cluster/index.ts';
 import {
   type ClusterFacts,
   isNetworkPolicy,
   type NetworkPolicy,
   podFacts,
   type PodFacts,
+  readClusterFacts,
   readNetworkPolicy,
   workloadFacts,
 } from '../../engine/network-policy/index.ts';
-import { knownKind, type KubernetesObject, type ResourceType } from '../../resources/index.ts';
+import {
+  knownKind,
+  type KubernetesObject,
+  NETWORK_POLICY_PROVIDERS,
+  type ResourceType,
+} from '../../resources/index.ts';
 import { asJson, errorText } from '../../values/index.ts';
 import { type ManifestFile, readManifestFiles } from '../cluster/apply-files.ts';
 import { addClusterFlags, type ClusterFlags, connect } from '../cluster/cluster-flags.ts';
 import { CliError, usageError } from '../errors.ts';
+import { STANDARD_INPUT } from '../document.ts';
+import { fieldPathOf } from '../field-path.ts';
+import type { PlacedManifest } from '../policy/placed-manifests.ts';
+import type { ProblemPlace } from '../problems/problem.ts';
 import { oneLine } from '../table.ts';
 import { changedFiles } from './changed-files.ts';
-import type { PolicyFile } from './policy-places.ts';
+import { isMisnamedPolicy, type PolicyRefusal, refusalsOf } from './policy-refusals.ts';
 
 export interface NetpolFlags extends ClusterFlags {
   readonly filename?: readonly string[];
@@ -26,19 +43,29 @@ export interface NetpolFlags extends ClusterFlags {
   readonly allNamespaces?: true;
 }
 
+/** A policy as it was read. */
+export interface InputPolicy {
+  readonly policy: NetworkPolicy;
+  /** Why API servers refuse it. Empty for those of a cluster, which has accepted them. */
+  readonly refusals: readonly PolicyRefusal[];
+  /** Finds the place of a field such as `spec.egress[0].ports`, or of the nearest field around it. Absent: it is in no file. */
+  readonly placeOf?: (path: string) => ProblemPlace;
+}
+
 export interface PolicyInput {
-  readonly policies: readonly NetworkPolicy[];
-  /** Files with these policies; none for those of a cluster. */
-  readonly files: readonly PolicyFile[];
+  readonly policies: readonly InputPolicy[];
   /** The pods of the cluster; undefined when they are not known. */
   readonly pods?: readonly PodFacts[];
-  /** What the files or the cluster say of pods and Services. */
+  /** What the files or the cluster say of pods, Services and addresses. */
   readonly facts: ClusterFacts;
+  /** The NetworkPolicyProviders of the cluster; undefined when they are not known. */
+  readonly providers?: ObjectList;
 }
 
 const NETWORK_POLICIES = knownKind('networking.k8s.io/v1', 'NetworkPolicy');
 const PODS = knownKind('v1', 'Pod');
 const SERVICES = knownKind('v1', 'Service');
+const NODES = knownKind('v1', 'Node');
 
 /** Adds the flags that {@link readPolicies} reads. */
 export function addNetpolFlags(command: Command): Command {
@@ -64,14 +91,46 @@ export async function readPolicies(flags: NetpolFlags): Promise<PolicyInput> {
     : fromFiles(await readManifestFiles(flags.filename, flags.recursive === true), flags);
 }
 
-function fromFiles(manifests: readonly ManifestFile[], { namespace }: NetpolFlags): PolicyInput {
-  const files = manifests.map(({ path, objects }) => ({
-    path,
-    policies: objects.filter(isNetworkPolicy).map((object) => readNetworkPolicy(asJson(object), namespace)),
-  }));
-  const objects = manifests.flatMap((manifest) => manifest.objects);
-  const facts = workloadFacts(objects, namespace);
-  return { files, policies: files.flatMap(({ policies }) => policies), facts };
+/** @throws CliError when the files were named and have none: a check of nothing must not pass for a check */
+function fromFiles(
+  manifests: readonly ManifestFile[],
+  { namespace = 'default', diff, filename = [] }: NetpolFlags,
+): PolicyInput {
+  const policies = manifests.flatMap(({ path, objects, placed }) =>
+    objects.flatMap((object, index) =>
+      isNetworkPolicy(object) || isMisnamedPolicy(object)
+        ? [readPolicy(object, namespace, path === STANDARD_INPUT ? undefined : placed[index])]
+        : [],
+    ),
+  );
+  if (policies.length === 0 && diff === undefined) {
+    const names = filename.map((path) => (path === STANDARD_INPUT ? 'standard input' : path)).join(', ');
+    throw new CliError(`${names}: no NetworkPolicies`, {
+      hint: 'Expected manifests with at least one. -R includes subfolders.',
+    });
+  }
+  return {
+    policies,
+    facts: workloadFacts(
+      manifests.flatMap(({ objects }) => objects),
+      namespace,
+    ),
+  };
+}
+
+function readPolicy(object: KubernetesObject, namespace: string, placed: PlacedManifest | undefined): InputPolicy {
+  return {
+    policy: readNetworkPolicy(asJson(object), namespace),
+    refusals: refusalsOf(object, namespace),
+    ...(placed === undefined
+      ? {}
+      : {
+          placeOf: (path) => {
+            const { file, line } = placed.placeOf(fieldPathOf(path));
+            return { file, line };
+          },
+        }),
+  };
 }
 
 /** The manifests among the files that Git says have changed; deleted files are not read. */
@@ -95,30 +154,32 @@ async function changedManifests(base: string, paths: readonly string[]): Promise
 
 async function fromCluster(flags: NetpolFlags): Promise<PolicyInput> {
   using connected = await connect(flags);
+  const { cluster } = connected;
   const scope = flags.allNamespaces === true ? {} : { namespace: connected.namespace };
-  const { items } = await listNetworkPolicies(connected.cluster, scope);
-  const policies = items.map((object) => readNetworkPolicy({ ...asJson(object), apiVersion: 'networking.k8s.io/v1' }));
-  const pods = await listReadable(connected.cluster, PODS, scope);
-  const services = await listReadable(connected.cluster, SERVICES, scope);
-  const known = pods === undefined ? {} : { pods: pods.flatMap((pod) => podFacts(pod) ?? []) };
-  return { policies, files: [], facts: workloadFacts([...(pods ?? []), ...(services ?? [])]), ...known };
+  const { items } = await listNetworkPolicies(cluster, scope);
+  const [pods, services, nodes, providers] = await Promise.all([
+    unlessForbidden(listAll(cluster, PODS, scope)),
+    unlessForbidden(listAll(cluster, SERVICES, scope)),
+    unlessForbidden(listAll(cluster, NODES)),
+    unlessForbidden(unlessGone(listAll(cluster, NETWORK_POLICY_PROVIDERS))),
+  ]);
+  return {
+    policies: items.map((object) => ({
+      policy: readNetworkPolicy({ ...asJson(object), apiVersion: 'networking.k8s.io/v1' }),
+      refusals: [],
+    })),
+    facts: {
+      ...workloadFacts([...withKind(pods, PODS), ...withKind(services, SERVICES)]),
+      ...readClusterFacts(nodes?.items, pods?.items ?? []),
+    },
+    ...(pods === undefined ? {} : { pods: withKind(pods, PODS).flatMap((pod) => podFacts(pod) ?? []) }),
+    ...(providers === undefined ? {} : { providers }),
+  };
 }
 
-/** Undefined where the user may not list them. Items of lists name no kind. */
-async function listReadable(
-  cluster: KubernetesCluster,
-  type: ResourceType,
-  scope: { readonly namespace?: string },
-): Promise<readonly KubernetesObject[] | undefined> {
-  try {
-    const { items } = await listAll(cluster, type, scope);
-    return items.map((item) => ({ ...item, kind: type.kind }));
-  } catch (error) {
-    if (isForbidden(error)) {
-      return undefined;
-    }
-    throw error;
-  }
+/** Items of lists name no kind. */
+function withKind(list: ObjectList | undefined, { kind }: ResourceType): readonly KubernetesObject[] {
+  return (list?.items ?? []).map((item) => ({ ...item, kind }));
 }
 
 /** @throws CliError that names what shows the same, when the user may not list NetworkPolicies */

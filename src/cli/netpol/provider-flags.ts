@@ -1,6 +1,13 @@
 // The flags that name network providers and extend their catalogue.
 import type { Command } from 'commander';
-import { type Catalogue, type ProviderInstance, ProviderSupport } from '../../engine/network-policy/index.ts';
+import {
+  type Catalogue,
+  leastProviderVersion,
+  parseProviderVersion,
+  type Provider,
+  type ProviderInstance,
+  ProviderSupport,
+} from '../../engine/network-policy/index.ts';
 import { nearestKey } from '../../values/index.ts';
 import { usageError } from '../errors.ts';
 import { readSources } from '../module/read-sources.ts';
@@ -12,7 +19,7 @@ export interface CatalogueFlags extends SourceFlags, SignatureFlags {
   readonly catalogue?: readonly string[];
 }
 
-/** Describes what {@link providersOf} reads. */
+/** Describes what {@link providerOf} reads. */
 export const PROVIDER_HELP = 'a provider and its version, with settings if known: NAME@VERSION,SETTING=VALUE';
 
 /** Adds the flags that {@link readCatalogue} reads. */
@@ -41,11 +48,6 @@ export async function readCatalogue(flags: CatalogueFlags): Promise<Catalogue> {
   });
 }
 
-/** The providers of flags, such as `cilium@1.15.4,enable-sctp=true`. @throws CliError for wrong usage */
-export function providersOf(specs: readonly string[], catalogue: Catalogue): readonly ProviderSupport[] {
-  return specs.map((spec) => providerOf(spec, catalogue));
-}
-
 /** Every provider of the catalogue, in its newest version. */
 export function allProviders(catalogue: Catalogue): readonly ProviderSupport[] {
   return catalogue.providers
@@ -56,7 +58,48 @@ export function allProviders(catalogue: Catalogue): readonly ProviderSupport[] {
     });
 }
 
-function providerOf(spec: string, catalogue: Catalogue): ProviderSupport {
+/**
+ * The provider of a flag, such as `cilium@1.15.4,enable-sctp=true`.
+ * @param known providers whose version and settings count where the flag does not name them
+ * @throws CliError for wrong usage, also when the answer depends on the version, and none is known
+ */
+export function providerOf(
+  spec: string,
+  catalogue: Catalogue,
+  known: readonly ProviderInstance[] = [],
+): ProviderSupport {
+  const { provider, version, assignments } = parsedSpec(spec, catalogue);
+  const { name } = provider;
+  const before = known.find((one) => one.name === name);
+  if (version === undefined && before?.version === undefined && dependsOnVersion(provider)) {
+    throw usageError(
+      `expected a version of ${name}: what it does with NetworkPolicies depends on it`,
+      `As in: --provider ${name}@${provider.latest ?? '1.0.0'}`,
+    );
+  }
+  return new ProviderSupport(provider, {
+    ...before,
+    name,
+    settings: { ...before?.settings, ...settingsOf(assignments, provider.settings, name) },
+    ...(version === undefined ? {} : { version }),
+  });
+}
+
+/** As {@link providerOf}, without a version for all versions. */
+export function providerToShow(spec: string, catalogue: Catalogue): ProviderSupport {
+  const { provider, version, assignments } = parsedSpec(spec, catalogue);
+  const { name, settings } = provider;
+  const instance: ProviderInstance = { name, settings: settingsOf(assignments, settings, name) };
+  return new ProviderSupport(provider, version === undefined ? instance : { ...instance, version });
+}
+
+interface ParsedSpec {
+  readonly provider: Provider;
+  readonly version: string | undefined;
+  readonly assignments: readonly string[];
+}
+
+function parsedSpec(spec: string, catalogue: Catalogue): ParsedSpec {
   const [named = '', ...assignments] = spec.split(',');
   const [name = '', ...versions] = named.split('@');
   const provider = catalogue.find(name);
@@ -65,9 +108,17 @@ function providerOf(spec: string, catalogue: Catalogue): ProviderSupport {
     const hint = nearest === undefined ? 'portcullis netpol matrix lists all.' : `Did you mean ${nearest}?`;
     throw usageError(`the catalogue has no provider ${JSON.stringify(name)}`, hint);
   }
-  const version = versions.join('@');
-  const instance: ProviderInstance = { name, settings: settingsOf(assignments, provider.settings, name) };
-  return new ProviderSupport(provider, version === '' ? instance : { ...instance, version });
+  const version = versions.length === 0 ? undefined : versions.join('@');
+  if (version !== undefined && (parseProviderVersion(version) ?? leastProviderVersion(version)) === undefined) {
+    const hint = `As in: --provider ${name}@${provider.latest ?? '1.0.0'}`;
+    throw usageError(`expected a version of ${name} after "@", got ${JSON.stringify(version)}`, hint);
+  }
+  return { provider, version, assignments };
+}
+
+/** Whether some feature is supported in some versions only. */
+function dependsOnVersion({ features }: Provider): boolean {
+  return Object.values(features).some((rows) => rows.length > 1);
 }
 
 function settingsOf(

@@ -2,20 +2,22 @@
 import { Command, Option } from 'commander';
 import {
   analysePolicy,
-  type ClusterFacts,
   compareVerdicts,
+  type ClusterFacts,
   type FeatureChange,
   judgePolicy,
   type NetworkPolicy,
   type ProviderSupport,
+  unsupportedFeatures,
 } from '../../engine/network-policy/index.ts';
-import { usageError } from '../errors.ts';
+import { EXIT, usageError } from '../errors.ts';
 import { type DataFormat, dataText } from '../output.ts';
 import { oneLine, table } from '../table.ts';
+import { ChosenProviders } from './chosen-providers.ts';
 import { exitCodeOf, type FailOn, failOnOption } from './fail-on.ts';
 import { addNetpolFlags, type NetpolFlags, readPolicies } from './policy-flags.ts';
-import { printNotes } from './print-notes.ts';
-import { addCatalogueFlag, type CatalogueFlags, PROVIDER_HELP, providersOf, readCatalogue } from './provider-flags.ts';
+import { printNotes, printRefusals } from './print-notes.ts';
+import { addCatalogueFlag, type CatalogueFlags, PROVIDER_HELP, readCatalogue } from './provider-flags.ts';
 
 interface WhatIfFlags extends NetpolFlags, CatalogueFlags {
   readonly provider?: string;
@@ -33,8 +35,8 @@ export function whatIfCommand(): Command {
     addCatalogueFlag(
       new Command('what-if')
         .description('say what an upgrade or a change of the network provider fixes and breaks')
-        .option('--provider <spec>', PROVIDER_HELP)
-        .option('--to <spec>', 'the provider and version to change to')
+        .option('--provider <spec>', `${PROVIDER_HELP} (default: that of the cluster)`)
+        .option('--to <spec>', 'the provider and version to change to; what it does not say stays as it is')
         .addOption(failOnOption().default('unsupported'))
         .addOption(
           new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'yaml']).default('table'),
@@ -46,47 +48,67 @@ export function whatIfCommand(): Command {
       `
 Examples:
   portcullis netpol what-if -f policies/ --provider cilium@1.15.4 --to cilium@1.16.0
-  portcullis netpol what-if -A --provider cilium@1.15.4 --to calico@3.28
+  portcullis netpol what-if -A --to cilium@1.20.0
+  portcullis netpol what-if -A --to cilium,policy-cidr-match-mode=pods
 
-Exit code: 0; 1 if something breaks, with --fail-on unknown also if it may, or after an error; 2 for wrong usage.`,
+Exit code: 0; 1 if something breaks, with --fail-on unknown also if it may, if API servers refuse a policy, or after an error;
+2 for wrong usage.`,
     )
     .action(whatIf);
 }
 
 async function whatIf(flags: WhatIfFlags): Promise<void> {
-  if (flags.provider === undefined || flags.to === undefined) {
+  if (flags.to === undefined || (flags.provider === undefined && isOffline(flags))) {
     throw usageError('expected --provider and --to', 'As in: --provider cilium@1.15.4 --to calico@3.28');
   }
-  const [from, to] = providersOf([flags.provider, flags.to], await readCatalogue(flags));
-  if (from === undefined || to === undefined) {
-    return;
-  }
-  const { policies, facts } = await readPolicies(flags);
-  const changes = policies.flatMap((policy) => changesOf(policy, facts, from, to));
+  const catalogue = await readCatalogue(flags);
+  const { policies, facts = {}, providers } = await readPolicies(flags);
+  const [from, to] = new ChosenProviders(catalogue, providers).change(flags.provider, flags.to);
+  const accepted = policies.filter(({ refusals }) => refusals.length === 0).map(({ policy }) => policy);
+  const changes = accepted.flatMap((policy) => changesOf(policy, from, to, facts));
   process.stdout.write(
-    flags.output === 'table' ? changesText(changes) : dataText({ changes }, flags.output, { pretty: true }),
+    flags.output === 'table'
+      ? changesText(changes, () => uncertainText(accepted, to, facts))
+      : dataText({ changes }, flags.output, { pretty: true }),
   );
   printNotes(policies, [to]);
-  process.exitCode = exitCodeOf(
-    changes.map(({ change }) => (change === 'Breaks' ? 'False' : change === 'MayBreak' ? 'Unknown' : 'True')),
-    flags.failOn,
+  const statuses = changes.map(({ change }) =>
+    change === 'Breaks' ? 'False' : change === 'MayBreak' ? 'Unknown' : 'True',
   );
+  process.exitCode = printRefusals(policies) ? EXIT.failed : exitCodeOf(statuses, flags.failOn);
+}
+
+/** Whether policies are those of files, so that no provider is detected. */
+function isOffline({ filename, diff }: WhatIfFlags): boolean {
+  return filename !== undefined || diff !== undefined;
 }
 
 function changesOf(
   policy: NetworkPolicy,
-  facts: ClusterFacts,
   from: ProviderSupport,
   to: ProviderSupport,
+  facts: ClusterFacts,
 ): readonly PolicyChange[] {
   const analysed = analysePolicy(policy, facts);
   const changes = compareVerdicts(judgePolicy(analysed, from), judgePolicy(analysed, to));
   return changes.map((change) => ({ policy: `${policy.namespace}/${policy.name}`, ...change }));
 }
 
-function changesText(changes: readonly PolicyChange[]): string {
+/** How many policies are not certainly supported; empty when all are. */
+function uncertainText(policies: readonly NetworkPolicy[], support: ProviderSupport, facts: ClusterFacts): string {
+  const count = policies.filter((policy) => {
+    const { features, warnings } = judgePolicy(analysePolicy(policy, facts), support);
+    return unsupportedFeatures(features).length + warnings.length > 0;
+  }).length;
+  return count === 0
+    ? ''
+    : `; before and after, ${count} of ${policies.length} policies are not certainly supported: see portcullis netpol check`;
+}
+
+/** @param stillUncertain says how many policies are not certainly supported, which stays so where nothing changes */
+function changesText(changes: readonly PolicyChange[], stillUncertain: () => string): string {
   if (changes.length === 0) {
-    return 'nothing changes\n';
+    return `nothing changes${stillUncertain()}\n`;
   }
   const columns = [
     { header: 'POLICY', cell: ({ policy }: PolicyChange) => oneLine(policy) },

@@ -3,8 +3,7 @@ import { isEqual } from '../verdict/json-patch.ts';
 import { isJsonObject } from '../values/json-text.ts';
 import type { JsonObject } from '../values/json-text.ts';
 import type { Catalogue } from './catalogue.ts';
-import { findingsOf } from './findings.ts';
-import type { FindingType } from './findings.ts';
+import { mistakesOf } from './findings.ts';
 import { isNetworkPolicy, readNetworkPolicy } from './network-policy.ts';
 import type { NetworkPolicySettings } from './settings.ts';
 import { ProviderSupport } from './support.ts';
@@ -28,8 +27,6 @@ const FORBIDDEN = 403;
 const MAX_WARNING = 256;
 const MAX_WARNINGS_TOTAL = 4096;
 const CHECKED_OPERATIONS: readonly unknown[] = ['CREATE', 'UPDATE'];
-/** Findings that are mistakes; the others are often intended. */
-const MISTAKES: readonly FindingType[] = ['RulesWithoutEffect', 'EndPortLost'];
 const NO_PROVIDER =
   'it is unknown whether this NetworkPolicy is enforced: no network provider is known. Let the policy read NetworkPolicyProviders (contextAwareResources), or name providers in the setting "providers"';
 
@@ -57,11 +54,10 @@ export function checkNetworkPolicySupport(
     const message = rejecting.map((verdict) => verdict.message).join('; ');
     return { accepted: false, message, code: FORBIDDEN, warnings: [] };
   }
-  const mistakes = findingsOf(policy).filter(({ type }) => MISTAKES.includes(type));
   const texts = [
     ...(instances.length === 0 ? [NO_PROVIDER] : []),
     ...verdicts.filter(({ accepted }) => accepted !== 'True').flatMap(messagesOf),
-    ...mistakes.map(({ message }) => `this NetworkPolicy ${message}`),
+    ...mistakesOf(policy).map(({ message }) => `this NetworkPolicy ${message}`),
     ...verdicts.flatMap(({ warnings }) => warnings.map(({ message }) => message)),
   ];
   return { accepted: true, warnings: withinLimits([...new Set(texts)]) };

@@ -22,16 +22,18 @@ export interface FeatureUse {
 
 /** What is known of a cluster. */
 export interface ClusterFacts extends Partial<WorkloadFacts> {
-  /** The CIDRs of pods. */
+  /** The CIDRs of all pods; undefined when they are not known. */
   readonly podCidrs?: readonly string[];
-  /** The addresses of nodes, or their CIDRs. */
+  /** Addresses that some pods have, where {@link podCidrs} is not known. */
+  readonly podAddresses?: readonly string[];
+  /** The addresses of all nodes, or their CIDRs; undefined when they are not known. */
   readonly nodeCidrs?: readonly string[];
   /** Number of sets of labels among the pods and namespaces that may be peers. */
   readonly identities?: number;
 }
 
 /** Addresses that pods and nodes usually have: RFC 1918, RFC 6598 and RFC 4193. */
-const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'].map(parseCidr);
+const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'];
 
 /** Every use of a feature, in the order of the policy. */
 export function featureUses(policy: NetworkPolicy, facts: ClusterFacts = {}): readonly FeatureUse[] {
@@ -264,7 +266,7 @@ function blockUses(
     use('IPBlock', path),
     ...(block.cidr.family === 'IPv6' ? [use('IPv6', path)] : []),
     ...block.except.map((one) => use('IPBlockExcept', one.path, one.text)),
-    ...localUse(use('IPBlockOfPods', path), block, facts.podCidrs),
+    ...localUse(use('IPBlockOfPods', path), block, facts.podCidrs, facts.podAddresses),
     ...localUse(use('IPBlockOfNodes', path), block, facts.nodeCidrs),
   ];
 }
@@ -285,24 +287,34 @@ function hasOverlappingException(block: IPBlock, blocks: readonly DirectedBlock[
   );
 }
 
-/** A CIDR, or the block of a single address. */
-function blockOf(text: string): Cidr | undefined {
-  return parseCidr(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`);
+/** Lists of CIDRs and addresses as blocks. Each list is read once, because every ipBlock is compared with it. */
+const parsed = new WeakMap<readonly string[], readonly Cidr[]>();
+
+function parsedBlocks(texts: readonly string[]): readonly Cidr[] {
+  const blocks =
+    parsed.get(texts) ??
+    texts.flatMap((text) => parseCidr(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`) ?? []);
+  parsed.set(texts, blocks);
+  return blocks;
 }
 
-/** The use, if the block may contain addresses of the cluster. */
+/** The use, if the block contains addresses of the cluster, or may contain some. */
 function localUse(
   use: FeatureUse,
-  { cidr, except }: IPBlock,
-  local: readonly string[] | undefined,
+  block: IPBlock,
+  all: readonly string[] | undefined,
+  some: readonly string[] = [],
 ): readonly FeatureUse[] {
-  const isLocal = (local?.map(blockOf) ?? PRIVATE).some(
-    (one) => one !== undefined && overlapsCidr(one, cidr) && !except.some((hole) => containsCidr(hole.cidr, one)),
-  );
-  if (!isLocal) {
-    return [];
+  if (hasOneOf(block, all ?? some)) {
+    return [use];
   }
-  return [local === undefined ? { ...use, isPossible: true } : use];
+  return all === undefined && hasOneOf(block, PRIVATE) ? [{ ...use, isPossible: true }] : [];
+}
+
+function hasOneOf({ cidr, except }: IPBlock, texts: readonly string[]): boolean {
+  return parsedBlocks(texts).some(
+    (one) => overlapsCidr(one, cidr) && !except.some((hole) => containsCidr(hole.cidr, one)),
+  );
 }
 
 /** The port entries of each peer of a direction, without duplicates: what limits of ports count. */

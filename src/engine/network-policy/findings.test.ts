@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { JsonValue } from '../values/json-text.ts';
-import { findingsOf } from './findings.ts';
+import { findingsOf, mistakesOf } from './findings.ts';
 import { readNetworkPolicy } from './network-policy.ts';
 import type { NetworkPolicy } from './network-policy.ts';
 import { isCovered, NetworkPolicySet } from './redundant.ts';
@@ -55,6 +55,31 @@ describe('findings about a policy', () => {
       [['RulesWithoutEffect', ['spec.egress[0]']]],
     );
   });
+});
+
+describe('a CIDR with bits beyond its prefix', () => {
+  it('is a mistake, in the words of API servers', () => {
+    const block = { ipBlock: { cidr: '10.161.0.0/8', except: ['10.1.2.3/16', '10.2.0.0/16'] } };
+    const [finding, ...others] = mistakesOf(policy('p', { egress: [{ to: [block] }] }));
+    assert.deepEqual(others, []);
+    assert.equal(finding?.type, 'AmbiguousCidr');
+    assert.match(
+      finding.message,
+      /"10\.161\.0\.0\/8" is ambiguous in this context \(should be "10\.0\.0\.0\/8" or "10\.161/,
+    );
+    const path = 'spec.egress[0].to[0].ipBlock';
+    assert.deepEqual(finding.paths, [`${path}.cidr`, `${path}.except[0]`]);
+  });
+
+  for (const cidr of ['2001:db8::1/32', '::ffff:10.0.0.0/104', '2001:DB8::/32']) {
+    it(`is a mistake: ${cidr}`, () => {
+      const found = mistakesOf(policy('p', { ingress: [{ from: [{ ipBlock: { cidr } }] }] }));
+      assert.deepEqual(
+        found.map(({ type }) => type),
+        ['AmbiguousCidr'],
+      );
+    });
+  }
 });
 
 const allow = (peers: readonly unknown[], ports: readonly unknown[] = []) => ({

@@ -1,5 +1,6 @@
 // What is worth knowing about a policy, whatever the provider.
-import { shortened } from '../../values/index.ts';
+import { listed, shortened } from '../../values/index.ts';
+import { cidrWarnings } from '../../resources/kind-validation/index.ts';
 import type { NetworkPolicy } from './network-policy.ts';
 import type { PodFacts } from './pod-facts.ts';
 import { MAX_PATHS } from './verdict.ts';
@@ -15,8 +16,17 @@ export type FindingType =
   | 'RulesWithoutEffect'
   /** What was applied had `endPort`, and the object has not. */
   | 'EndPortLost'
+  /** CIDRs with bits beyond their prefix, or in an unusual notation. */
+  | 'AmbiguousCidr'
   /** Another policy of the namespace isolates the same pods and allows the same. */
   | 'Redundant';
+
+/** The findings that are mistakes, in words; the others are often intended. */
+export const MISTAKES = {
+  RulesWithoutEffect: 'rules of a direction that policyTypes does not name',
+  EndPortLost: 'endPort that the API server dropped',
+  AmbiguousCidr: 'CIDRs with bits beyond their prefix, or in an unusual notation',
+} as const satisfies Partial<Record<FindingType, string>>;
 
 export interface NetworkPolicyFinding {
   readonly type: FindingType;
@@ -31,7 +41,13 @@ export function findingsOf(policy: NetworkPolicy, pods?: readonly PodFacts[]): r
     ...allowsNothing(policy),
     ...rulesWithoutEffect(policy),
     ...lostEndPorts(policy),
+    ...ambiguousCidrs(policy),
   ];
+}
+
+/** The findings that are mistakes, whatever the pods of the cluster. */
+export function mistakesOf(policy: NetworkPolicy): readonly NetworkPolicyFinding[] {
+  return findingsOf(policy).filter(({ type }) => Object.hasOwn(MISTAKES, type));
 }
 
 function podFindings(
@@ -70,4 +86,20 @@ function rulesWithoutEffect({ rulesWithoutEffect: paths }: NetworkPolicy): reado
 function lostEndPorts({ droppedEndPorts: count }: NetworkPolicy): readonly NetworkPolicyFinding[] {
   const message = `lost ${count} endPort: what was applied has it, the object has not, so that only the first port is allowed. The API server drops the field before version 1.25 unless its gate NetworkPolicyEndPort is on`;
   return count === 0 ? [] : [{ type: 'EndPortLost', message, paths: ['metadata.annotations'] }];
+}
+
+/** Warnings of API servers that a message has. */
+const MAX_CIDR_WARNINGS = 3;
+
+/** In the words of API servers, which warn of it since version 1.33. */
+function ambiguousCidrs({ rules }: NetworkPolicy): readonly NetworkPolicyFinding[] {
+  const blocks = rules.flatMap(({ peers }) => peers.flatMap(({ ipBlock }) => ipBlock ?? []));
+  const warned = blocks
+    .flatMap(({ path, text, except }) => [{ path: `${path}.cidr`, text }, ...except])
+    .map(({ path, text }) => ({ path, warnings: cidrWarnings(text, path) }))
+    .filter(({ warnings }) => warnings.length > 0);
+  const texts = warned.flatMap(({ warnings }) => warnings);
+  const message = `has CIDRs that may not mean what they say: ${listed(texts, MAX_CIDR_WARNINGS, '; ')}`;
+  const paths = warned.slice(0, MAX_PATHS).map(({ path }) => path);
+  return warned.length === 0 ? [] : [{ type: 'AmbiguousCidr', message, paths }];
 }

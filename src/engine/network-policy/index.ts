@@ -13,8 +13,10 @@ export type {
 } from './catalogue.ts';
 export { EFFECT_TEXTS, EFFECTS, FEATURE_TEXTS, FEATURES, TRAIT_TEXTS, usesText } from './feature.ts';
 export type { Effect, Feature } from './feature.ts';
+export { parseCidr } from './cidr.ts';
+export { readClusterFacts } from './cluster-facts.ts';
 export type { ClusterFacts } from './feature-uses.ts';
-export { findingsOf } from './findings.ts';
+export { findingsOf, MISTAKES, mistakesOf } from './findings.ts';
 export type { NetworkPolicyFinding, FindingType } from './findings.ts';
 export { podFacts, workloadFacts } from './pod-facts.ts';
 export type { PodFacts } from './pod-facts.ts';

@@ -106,7 +106,10 @@ export function judgePolicy(analysed: AnalysedPolicy, support: ProviderSupport):
         ),
         ...unreadFields(analysed.policy, support),
       ];
-  const warnings = isInert ? [] : [...judged, limits].flatMap((one) => one.warnings ?? []);
+  // While enforcement is unknown, that is the only unknown that matters.
+  const isWorthWarning = ({ status }: ProviderWarning): boolean =>
+    !isInert && (enforcement?.verdict?.status === 'True' || status !== 'Unknown');
+  const warnings = [...judged, limits].flatMap((one) => one.warnings ?? []).filter(isWorthWarning);
   const effect = features.reduce<Effect | undefined>(
     (worst, one) => (one.status === 'False' ? worseEffect(worst, one.effect) : worst),
     undefined,
