@@ -97,6 +97,24 @@ describe('the status of a policy', () => {
     it(name, () => assert.equal(accepted(sample), expected));
   }
 
+  it('names the features with a warning in a column, and has the warnings in its message', () => {
+    const policy = {
+      ...rangePolicy(),
+      spec: { podSelector: {}, ingress: [{ from: [{ ipBlock: { cidr: '10.0.0.0/8' } }] }] },
+    };
+    const status = networkPolicyStatusFields(policy, known({ pods: [NEW] }), undefined, NOW);
+    assert.match(status.summary?.warnings ?? '', /\bIPBlockOfPods, IPBlockOfNodes\b/);
+    const message = findCondition(status.conditions, 'Accepted')?.message;
+    assert.match(
+      message ?? '',
+      /^accepted with a warning: .*Cilium 1\.16\.0 does not match IPs of pods with an ipBlock/,
+    );
+    assert.equal(
+      networkPolicyStatusFields(rangePolicy(), known({ pods: [NEW] }), undefined, NOW).summary?.warnings,
+      undefined,
+    );
+  });
+
   it('counts capabilities that an administrator declares, and none with mistakes', () => {
     const row = { versions: '*', support: 'Supported', evidence: 'Inferred', checked: '2026-11-24' };
     const valid = declare('cilium', { capabilities: { features: { EndPort: [row] } } });

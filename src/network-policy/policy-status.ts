@@ -80,6 +80,7 @@ export function networkPolicyStatusFields(
       providers: providersText(all),
       ...optionalText('unsupported', unsupportedText(all)),
       ...optionalText('effect', effect ?? ''),
+      ...optionalText('warnings', featuresText(all.flatMap(({ warnings = [] }) => warnings))),
       ...optionalText('findings', findings.map(({ type }) => type).join(', ')),
     },
     providers: ours,
@@ -245,11 +246,14 @@ function providersText(entries: readonly ProviderEntry[]): string {
   return shortened(texts.join(', '), MAX_MESSAGE);
 }
 
-/** Features as fields of the API write them: `endPort`, `SCTP`. */
 function unsupportedText(entries: readonly ProviderEntry[]): string {
-  const failed = entries.flatMap(({ features = [] }) => features.filter(({ status }) => status === 'False'));
-  const types = [...new Set(failed.map(({ type }) => type.replace(/^[A-Z](?=[a-z])/, (first) => first.toLowerCase())))];
-  return shortened(types.join(', '), MAX_MESSAGE);
+  return featuresText(entries.flatMap(({ features = [] }) => features.filter(({ status }) => status === 'False')));
+}
+
+/** Features as fields of the API write them: `endPort`, `SCTP`. */
+function featuresText(features: readonly { readonly type: string }[]): string {
+  const types = features.map(({ type }) => type.replace(/^[A-Z](?=[a-z])/, (first) => first.toLowerCase()));
+  return shortened([...new Set(types)].join(', '), MAX_MESSAGE);
 }
 
 function optionalText<Name extends string>(name: Name, text: string): Partial<Record<Name, string>> {

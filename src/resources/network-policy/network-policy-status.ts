@@ -44,7 +44,7 @@ const FEATURE_ENTRY = object('A feature that the policy uses: a condition with d
 });
 
 /** Twice the types that there are. */
-const MAX_FINDING_ENTRIES = 12;
+const MAX_FINDING_ENTRIES = 14;
 /** One for each feature, and the limit of ports. */
 const MAX_WARNING_ENTRIES = 16;
 
@@ -92,6 +92,7 @@ const STATUS_FIELDS = {
       providers: text('Providers and versions.', { maxLength: 1024 }),
       unsupported: optional(text('Features that are not supported.', { maxLength: 1024 })),
       effect: optional(text('The most dangerous effect.', { maxLength: 64 })),
+      warnings: optional(text('Features with a warning.', { maxLength: 1024 })),
       findings: optional(text('The types of the findings.', { maxLength: 1024 })),
     }),
   ),
@@ -125,6 +126,7 @@ const networkPolicyStatus = {
     column('Reason', '.status.conditions[?(@.type=="Accepted")].reason'),
     column('Unsupported', '.status.summary.unsupported'),
     column('Effect', '.status.summary.effect'),
+    column('Warnings', '.status.summary.warnings'),
     AGE_COLUMN,
     column('Message', '.status.conditions[?(@.type=="Accepted")].message', { isWide: true }),
     column('Findings', '.status.summary.findings', { isWide: true }),
