@@ -1,3 +1,4 @@
 export type { LoadCatalogue } from './current-catalogue.ts';
 export { NetworkPolicyControllers } from './network-policy-controllers.ts';
 export { StatusRemoval } from './status-removal.ts';
+export { readClusterProviders } from './read-cluster-providers.ts';

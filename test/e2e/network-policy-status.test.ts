@@ -142,6 +142,18 @@ describe('the status of NetworkPolicies on a real API server', { skip: skipWitho
     assert.deepEqual([same.code, same.stdout], [0, 'nothing changes\n']);
   });
 
+  it('starts commands from the provider that is detected, which flags only change', async () => {
+    const netpol = (...args: readonly string[]) =>
+      portcullis(['netpol', ...args, '-A', '--kubeconfig', server.kubeconfig]);
+    const check = await netpol('check');
+    assert.deepEqual([check.code, check.stdout], [0, '1 policy, 1 provider: 1 accepted, 0 not, 0 unknown\n']);
+    const downgrade = await netpol('what-if', '--to', 'cilium@1.15.4');
+    assert.equal(downgrade.code, 1, downgrade.stderr);
+    assert.match(downgrade.stdout, /^detected\/myegress +Breaks +EndPort /m);
+    const explained = await netpol('explain', '--provider', 'cilium,enable-policy=never');
+    assert.match(explained.stdout, /^cilium@v1\.16\.0: Accepted=False, ProviderDisabled, Inert$/m);
+  });
+
   for (const [name, target] of [
     ['the real API server', () => cluster],
     ['the embedded API server', () => embedded.admin],
@@ -166,7 +178,7 @@ describe('the status of NetworkPolicies on a real API server', { skip: skipWitho
 
   it('has the columns of the KEP’s successor in kubectl', async () => {
     const { stdout: said } = await server.kubectl(['get', 'npst', '-A']);
-    assert.match(said, /^NAMESPACE +NAME +PROVIDERS +ACCEPTED +REASON +UNSUPPORTED +EFFECT +AGE$/m);
+    assert.match(said, /^NAMESPACE +NAME +PROVIDERS +ACCEPTED +REASON +UNSUPPORTED +EFFECT +WARNINGS +AGE$/m);
     assert.match(said, /^detected +myegress +cilium 1\.16\.0 +True +Accepted /m);
     await server.kubectl(['wait', '-n', 'detected', 'npst/myegress', '--for=condition=Accepted']);
   });

@@ -59,8 +59,8 @@ Exit code: 0; 1 if API servers refuse a policy, if a provider that is named or r
 
 async function check(flags: CheckFlags): Promise<void> {
   const catalogue = await readCatalogue(flags);
-  const input = await readPolicies(flags);
-  const chosen = new ChosenProviders(catalogue, input.providers);
+  const input = await readPolicies(flags, catalogue);
+  const chosen = new ChosenProviders(input.providers);
   const named = flags.provider === undefined ? chosen.detected : chosen.named(flags.provider);
   const providers = named ?? chosen.all;
   const results = checkPolicies(input.policies, providers, input.facts, DETAILED.includes(flags.output));

@@ -1,34 +1,21 @@
 // The providers of a command: those that flags name, which begin with what is known of the cluster.
-import {
-  type Catalogue,
-  type ProviderInstance,
-  ProviderSupport,
-  readDetectedProviders,
-} from '../../engine/network-policy/index.ts';
-import type { ObjectList } from '../../cluster/index.ts';
-import { asJson } from '../../values/index.ts';
+import { type DetectedProviders, ProviderSupport } from '../../engine/network-policy/index.ts';
 import { usageError } from '../errors.ts';
 import { allProviders, providerOf } from './provider-flags.ts';
 
 /** What flags can choose from. */
 export class ChosenProviders {
-  readonly #catalogue: Catalogue;
-  readonly #instances: readonly ProviderInstance[];
+  readonly #known: DetectedProviders;
 
-  /** @param objects the NetworkPolicyProviders of the cluster; undefined for files */
-  constructor(catalogue: Catalogue, objects?: ObjectList) {
-    const { instances, catalogue: extended } = readDetectedProviders(
-      asJson({ items: objects?.items ?? [] }),
-      catalogue,
-    );
-    this.#catalogue = extended;
-    this.#instances = instances;
+  constructor(known: DetectedProviders) {
+    this.#known = known;
   }
 
   /** The providers of the cluster, with their versions and settings. Undefined when none is known. */
   get detected(): readonly ProviderSupport[] | undefined {
-    const found = this.#instances.flatMap((instance) => {
-      const provider = this.#catalogue.find(instance.name);
+    const { instances, catalogue } = this.#known;
+    const found = instances.flatMap((instance) => {
+      const provider = catalogue.find(instance.name);
       return provider === undefined ? [] : [new ProviderSupport(provider, instance)];
     });
     return found.length === 0 ? undefined : found;
@@ -36,12 +23,12 @@ export class ChosenProviders {
 
   /** Every provider of the catalogue, in its newest version. */
   get all(): readonly ProviderSupport[] {
-    return allProviders(this.#catalogue);
+    return allProviders(this.#known.catalogue);
   }
 
   /** The providers of flags: what they do not say is as it is in the cluster. @throws CliError for wrong usage */
   named(specs: readonly string[]): readonly ProviderSupport[] {
-    return specs.map((spec) => providerOf(spec, this.#catalogue, this.#instances));
+    return specs.map((spec) => providerOf(spec, this.#known));
   }
 
   /**
@@ -50,8 +37,9 @@ export class ChosenProviders {
    * @throws CliError for wrong usage
    */
   change(from: string | undefined, to: string): readonly [before: ProviderSupport, after: ProviderSupport] {
-    const before = from === undefined ? this.#changed(to) : providerOf(from, this.#catalogue, this.#instances);
-    return [before, providerOf(to, this.#catalogue, [before.instance, ...this.#instances])];
+    const before = from === undefined ? this.#changed(to) : providerOf(from, this.#known);
+    const { instances, catalogue } = this.#known;
+    return [before, providerOf(to, { catalogue, instances: [before.instance, ...instances] })];
   }
 
   #changed(to: string): ProviderSupport {

@@ -59,8 +59,8 @@ Exit code: 0; 1 if API servers refuse a policy, or after an error; 2 for wrong u
 
 async function explain(names: readonly string[], flags: ExplainFlags): Promise<void> {
   const catalogue = await readCatalogue(flags);
-  const input = await readPolicies(flags);
-  const providers = explainingProviders(new ChosenProviders(catalogue, input.providers), flags);
+  const input = await readPolicies(flags, catalogue);
+  const providers = explainingProviders(new ChosenProviders(input.providers), flags);
   const chosen = chosenPolicies(names, input.policies);
   const accepted = chosen.filter(({ refusals }) => refusals.length === 0);
   const set = new NetworkPolicySet(input.policies.map(({ policy }) => policy));

@@ -9,12 +9,15 @@ import {
   unlessGone,
 } from '../../cluster/index.ts';
 import {
+  type Catalogue,
   type ClusterFacts,
+  type DetectedProviders,
   isNetworkPolicy,
   type NetworkPolicy,
   podFacts,
   type PodFacts,
   readClusterFacts,
+  readDetectedProviders,
   readNetworkPolicy,
   workloadFacts,
 } from '../../engine/network-policy/index.ts';
@@ -58,8 +61,8 @@ export interface PolicyInput {
   readonly pods?: readonly PodFacts[];
   /** What the files or the cluster say of pods, Services and addresses. */
   readonly facts: ClusterFacts;
-  /** The NetworkPolicyProviders of the cluster; undefined when they are not known. */
-  readonly providers?: ObjectList;
+  /** The providers of the cluster, none for files; the catalogue, with what administrators of the cluster declare. */
+  readonly providers: DetectedProviders;
 }
 
 const NETWORK_POLICIES = knownKind('networking.k8s.io/v1', 'NetworkPolicy');
@@ -82,19 +85,20 @@ export function addNetpolFlags(command: Command): Command {
 }
 
 /** @throws CliError, ApiError, ClusterError */
-export async function readPolicies(flags: NetpolFlags): Promise<PolicyInput> {
+export async function readPolicies(flags: NetpolFlags, catalogue: Catalogue): Promise<PolicyInput> {
   if (flags.diff !== undefined) {
-    return fromFiles(await changedManifests(flags.diff, flags.filename ?? []), flags);
+    return fromFiles(await changedManifests(flags.diff, flags.filename ?? []), flags, catalogue);
   }
   return flags.filename === undefined
-    ? await fromCluster(flags)
-    : fromFiles(await readManifestFiles(flags.filename, flags.recursive === true), flags);
+    ? await fromCluster(flags, catalogue)
+    : fromFiles(await readManifestFiles(flags.filename, flags.recursive === true), flags, catalogue);
 }
 
 /** @throws CliError when the files were named and have none: a check of nothing must not pass for a check */
 function fromFiles(
   manifests: readonly ManifestFile[],
   { namespace = 'default', diff, filename = [] }: NetpolFlags,
+  catalogue: Catalogue,
 ): PolicyInput {
   const policies = manifests.flatMap(({ path, objects, placed }) =>
     objects.flatMap((object, index) =>
@@ -109,13 +113,8 @@ function fromFiles(
       hint: 'Expected manifests with at least one. -R includes subfolders.',
     });
   }
-  return {
-    policies,
-    facts: workloadFacts(
-      manifests.flatMap(({ objects }) => objects),
-      namespace,
-    ),
-  };
+  const objects = manifests.flatMap((manifest) => manifest.objects);
+  return { policies, facts: workloadFacts(objects, namespace), providers: { instances: [], catalogue } };
 }
 
 function readPolicy(object: KubernetesObject, namespace: string, placed: PlacedManifest | undefined): InputPolicy {
@@ -152,7 +151,7 @@ async function changedManifests(base: string, paths: readonly string[]): Promise
   return read;
 }
 
-async function fromCluster(flags: NetpolFlags): Promise<PolicyInput> {
+async function fromCluster(flags: NetpolFlags, catalogue: Catalogue): Promise<PolicyInput> {
   using connected = await connect(flags);
   const { cluster } = connected;
   const scope = flags.allNamespaces === true ? {} : { namespace: connected.namespace };
@@ -161,7 +160,7 @@ async function fromCluster(flags: NetpolFlags): Promise<PolicyInput> {
     unlessForbidden(listAll(cluster, PODS, scope)),
     unlessForbidden(listAll(cluster, SERVICES, scope)),
     unlessForbidden(listAll(cluster, NODES)),
-    unlessForbidden(unlessGone(listAll(cluster, NETWORK_POLICY_PROVIDERS))),
+    detectedProviders(cluster, catalogue),
   ]);
   return {
     policies: items.map((object) => ({
@@ -173,13 +172,24 @@ async function fromCluster(flags: NetpolFlags): Promise<PolicyInput> {
       ...readClusterFacts(nodes?.items, pods?.items ?? []),
     },
     ...(pods === undefined ? {} : { pods: withKind(pods, PODS).flatMap((pod) => podFacts(pod) ?? []) }),
-    ...(providers === undefined ? {} : { providers }),
+    providers,
   };
 }
 
 /** Items of lists name no kind. */
 function withKind(list: ObjectList | undefined, { kind }: ResourceType): readonly KubernetesObject[] {
   return (list?.items ?? []).map((item) => ({ ...item, kind }));
+}
+
+/** What the controller has detected, and administrators declare; without a controller, what is detected now. */
+async function detectedProviders(cluster: KubernetesCluster, catalogue: Catalogue): Promise<DetectedProviders> {
+  const objects = await unlessForbidden(unlessGone(listAll(cluster, NETWORK_POLICY_PROVIDERS)));
+  if (objects !== undefined && objects.items.length > 0) {
+    return readDetectedProviders(asJson(objects), catalogue);
+  }
+  const { readClusterProviders } = await import('../../network-policy/index.ts');
+  const found = await readClusterProviders(cluster, catalogue);
+  return { instances: found?.providers.map(({ instance }) => instance) ?? [], catalogue };
 }
 
 /** @throws CliError that names what shows the same, when the user may not list NetworkPolicies */

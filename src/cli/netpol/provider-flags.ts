@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import {
   type Catalogue,
+  type DetectedProviders,
   leastProviderVersion,
   parseProviderVersion,
   type Provider,
@@ -60,17 +61,13 @@ export function allProviders(catalogue: Catalogue): readonly ProviderSupport[] {
 
 /**
  * The provider of a flag, such as `cilium@1.15.4,enable-sctp=true`.
- * @param known providers whose version and settings count where the flag does not name them
+ * @param instances providers whose version and settings count where the flag does not name them
  * @throws CliError for wrong usage, also when the answer depends on the version, and none is known
  */
-export function providerOf(
-  spec: string,
-  catalogue: Catalogue,
-  known: readonly ProviderInstance[] = [],
-): ProviderSupport {
+export function providerOf(spec: string, { instances, catalogue }: DetectedProviders): ProviderSupport {
   const { provider, version, assignments } = parsedSpec(spec, catalogue);
   const { name } = provider;
-  const before = known.find((one) => one.name === name);
+  const before = instances.find((one) => one.name === name);
   if (version === undefined && before?.version === undefined && dependsOnVersion(provider)) {
     throw usageError(
       `expected a version of ${name}: what it does with NetworkPolicies depends on it`,
