@@ -72,6 +72,19 @@ describe('builtin:network-policy-support', () => {
     assert.deepEqual(checkNetworkPolicySupport(created({}), settings({ providers: [CILIUM] }), detected).warnings, []);
   });
 
+  it('warns of what a policy may use, by the defaults of settings, and of CIDRs with host bits', () => {
+    const spec = { policyTypes: ['Egress'], egress: [{ to: [{ ipBlock: { cidr: '10.161.0.0/8' } }] }] };
+    const providers = [{ name: 'cilium', version: '1.20.0' }];
+    const { accepted, warnings } = checkNetworkPolicySupport(created(spec), settings({ providers, deny: true }));
+    assert.equal(accepted, true);
+    assert.match(warnings[0] ?? '', /^this NetworkPolicy has CIDRs .* "10\.161\.0\.0\/8" is ambiguous in this context/);
+    assert.match(
+      warnings[1] ?? '',
+      /^Cilium 1\.20\.0 does not match IPs of pods .*, unless policy-cidr-match-mode contains "pods"/,
+    );
+    assert.ok(warnings.length >= 3, warnings.join());
+  });
+
   it('puts the most dangerous first', () => {
     const providers = [CILIUM, { name: 'ovn-kubernetes', version: '1.3.0' }, { name: 'flannel' }];
     const spec = { ingress: [{ ports: [{ port: 'web' }, { protocol: 'UDP', port: 1, endPort: 2 }] }] };
