@@ -18,7 +18,7 @@ export function explainNetworkPolicy(
 ): Explanation {
   const object = commandNameOf(policy);
   const { namespace = '', name = '' } = policy.metadata;
-  const look = `What providers do with it, by name and version: ${program} netpol explain ${name} -n ${namespace} --provider NAME@VERSION`;
+  const look = `What the providers do with each part of it: ${program} netpol explain ${name} -n ${namespace}`;
   const status = typeof read === 'object' ? read.status : undefined;
   const accepted = findCondition(status?.conditions, ACCEPTED);
   if (typeof read === 'string' || accepted === undefined) {
@@ -34,7 +34,9 @@ export function explainNetworkPolicy(
     since: accepted.lastTransitionTime,
     because: [
       ...(isStale ? ['The status is about an older spec of the NetworkPolicy.'] : []),
-      ...(texts.some((text) => text.includes(accepted.message)) ? [] : [accepted.message]),
+      ...(texts.some((text) => text.includes(accepted.message)) || providers.some(hasWarningsOf(accepted.message))
+        ? []
+        : [accepted.message]),
       ...texts,
       ...findings.map(({ message }) => message),
     ],
@@ -69,6 +71,11 @@ function providerTexts(provider: ProviderEntry): readonly string[] {
     ),
     ...(provider.warnings ?? []).map(({ message }) => `${name}: ${message}`),
   ];
+}
+
+/** Whether a message is that of warnings, which are texts of their own. */
+function hasWarningsOf(text: string): (provider: ProviderEntry) => boolean {
+  return ({ warnings = [] }) => warnings.some(({ message }) => text.includes(message));
 }
 
 function causesOf(provider: ProviderEntry): readonly RootCause[] {

@@ -77,4 +77,25 @@ describe('explainNetworkPolicy', () => {
       ['Accepted', ['The status is about an older spec of the NetworkPolicy.', 'all of it'], []],
     );
   });
+
+  it('says a warning once, although the message of the policy has it as well', () => {
+    const message = 'accepted with a warning: Cilium 1.20.0 does not match IPs of pods';
+    const accepted = { type: 'Accepted', status: 'True', reason: 'Accepted', message, lastTransitionTime: AT };
+    const warnings = [{ type: 'IPBlockOfPods', message: 'Cilium 1.20.0 does not match IPs of pods' }];
+    const status = {
+      apiVersion: 'portcullis.dev/v1',
+      kind: 'NetworkPolicyStatus',
+      metadata: policy.metadata,
+      spec: {},
+      status: {
+        observedGeneration: 2,
+        conditions: [accepted],
+        providers: [
+          { controllerName: 'cilium.io/agent', name: 'cilium', version: '1.20.0', conditions: [accepted], warnings },
+        ],
+      },
+    } as NetworkPolicyStatus;
+    const { because } = explainNetworkPolicy(policy, status, ASKED);
+    assert.deepEqual(because, ['cilium@1.20.0: Cilium 1.20.0 does not match IPs of pods']);
+  });
 });
