@@ -266,6 +266,21 @@ describe('portcullis netpol', () => {
     );
   });
 
+  it('has verdicts about blocks with the addresses that flags name, and no warning about others', async () => {
+    await using files = await folderOf({ 'block.yaml': BLOCK });
+    const check = (...args: readonly string[]) =>
+      files.netpol('check', '-f', '.', '--provider', 'cilium@1.15.4', ...args);
+    const inside = await check('--pod-cidr', '10.244.0.0/16', '--node-cidr', '192.0.2.1', '192.0.2.2');
+    assert.equal(inside.code, 1);
+    assert.match(
+      inside.stdout,
+      /^shop\/block +block\.yaml:8 +False +FailClosed +Cilium 1\.15\.4 does not match IPs of pods/m,
+    );
+    assert.doesNotMatch(inside.stdout, /warning/);
+    const outside = await check('--pod-cidr', '100.64.0.0/10', '--node-cidr', '192.0.2.0/24');
+    assert.deepEqual([outside.code, outside.stdout], [0, '1 policy, 1 provider: 1 accepted, 0 not, 0 unknown\n']);
+  });
+
   it('fails for a folder without NetworkPolicies, and says how to look into subfolders', async () => {
     await using files = await folderOf({ 'other.json': JSON.stringify(OTHER) });
     for (const args of [
@@ -326,6 +341,11 @@ describe('portcullis netpol', () => {
       'a tag that is no version',
       ['check', '-f', FIXTURE, '--provider', 'cilium@latest'],
       /expected a version of cilium after "@", got "latest"/,
+    ],
+    [
+      'a CIDR that is none',
+      ['check', '-f', FIXTURE, '--pod-cidr', '10.0.0.0/99'],
+      /expected a CIDR, got "10\.0\.0\.0\/99"/,
     ],
     ['no provider to explain', ['explain', '-f', FIXTURE], /expected at least one provider/],
     ['half of a change', ['what-if', '-f', FIXTURE, '--provider', 'cilium@1'], /expected --provider and --to/],

@@ -29,7 +29,7 @@ export interface CheckVerdict extends ProviderVerdict {
 export function checkPolicies(
   policies: readonly InputPolicy[],
   providers: readonly ProviderSupport[],
-  facts: ClusterFacts | undefined,
+  facts: ClusterFacts,
   withFeatures: boolean,
 ): readonly CheckResult[] {
   return policies.map(({ policy, ...read }) => {

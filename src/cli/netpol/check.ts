@@ -66,6 +66,9 @@ async function check(flags: CheckFlags): Promise<void> {
   const results = checkPolicies(input.policies, providers, input.facts, DETAILED.includes(flags.output));
   process.stdout.write(checkText(results, flags.output, providers.length));
   printNotes(input.policies, named ?? []);
+  if (named === undefined && input.isCluster) {
+    process.stderr.write('note: no provider of the cluster is known, so that all of the catalogue are shown\n');
+  }
   const failOn = flags.failOn ?? (named === undefined ? 'never' : 'unsupported');
   const statuses = results.flatMap(({ verdicts }) => verdicts.map(({ accepted }) => accepted));
   const isRefused = results.some(({ refusals }) => refusals.length > 0);

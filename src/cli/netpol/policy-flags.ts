@@ -14,6 +14,7 @@ import {
   type DetectedProviders,
   isNetworkPolicy,
   type NetworkPolicy,
+  parseBlock,
   podFacts,
   type PodFacts,
   readClusterFacts,
@@ -44,6 +45,8 @@ export interface NetpolFlags extends ClusterFlags {
   readonly recursive?: true;
   readonly diff?: string;
   readonly allNamespaces?: true;
+  readonly podCidr?: readonly string[];
+  readonly nodeCidr?: readonly string[];
 }
 
 /** A policy as it was read. */
@@ -61,6 +64,8 @@ export interface PolicyInput {
   readonly pods?: readonly PodFacts[];
   /** What the files or the cluster say of pods, Services and addresses. */
   readonly facts: ClusterFacts;
+  /** Whether the policies are those of a cluster. */
+  readonly isCluster: boolean;
   /** The providers of the cluster, none for files; the catalogue, with what administrators of the cluster declare. */
   readonly providers: DetectedProviders;
 }
@@ -80,12 +85,32 @@ export function addNetpolFlags(command: Command): Command {
       )
       .option('-R, --recursive', 'include subfolders')
       .option('--diff <base>', 'read the files that differ from a revision of Git, of the folders of -f if given')
-      .option('-A, --all-namespaces', 'the policies of all namespaces of the cluster'),
+      .option('-A, --all-namespaces', 'the policies of all namespaces of the cluster')
+      .option('--pod-cidr <cidr...>', 'the CIDRs of all pods (default: what a cluster shows; for files not known)')
+      .option('--node-cidr <cidr...>', 'the CIDRs or addresses of all nodes (default: those of the cluster)'),
   );
 }
 
 /** @throws CliError, ApiError, ClusterError */
 export async function readPolicies(flags: NetpolFlags, catalogue: Catalogue): Promise<PolicyInput> {
+  const given = givenFacts(flags);
+  const input = await readInput(flags, catalogue);
+  return { ...input, facts: { ...input.facts, ...given } };
+}
+
+/** What flags say of the addresses of the cluster. @throws CliError for what is none */
+function givenFacts({ podCidr, nodeCidr }: NetpolFlags): ClusterFacts {
+  const wrong = [...(podCidr ?? []), ...(nodeCidr ?? [])].find((text) => parseBlock(text) === undefined);
+  if (wrong !== undefined) {
+    throw usageError(`expected a CIDR, got ${JSON.stringify(wrong)}`, 'As in: --pod-cidr 10.244.0.0/16 fd00:244::/56');
+  }
+  return {
+    ...(podCidr === undefined ? {} : { podCidrs: podCidr }),
+    ...(nodeCidr === undefined ? {} : { nodeCidrs: nodeCidr }),
+  };
+}
+
+async function readInput(flags: NetpolFlags, catalogue: Catalogue): Promise<PolicyInput> {
   if (flags.diff !== undefined) {
     return fromFiles(await changedManifests(flags.diff, flags.filename ?? []), flags, catalogue);
   }
@@ -113,8 +138,11 @@ function fromFiles(
       hint: 'Expected manifests with at least one. -R includes subfolders.',
     });
   }
-  const objects = manifests.flatMap((manifest) => manifest.objects);
-  return { policies, facts: workloadFacts(objects, namespace), providers: { instances: [], catalogue } };
+  const facts = workloadFacts(
+    manifests.flatMap((manifest) => manifest.objects),
+    namespace,
+  );
+  return { policies, facts, providers: { instances: [], catalogue }, isCluster: false };
 }
 
 function readPolicy(object: KubernetesObject, namespace: string, placed: PlacedManifest | undefined): InputPolicy {
@@ -173,6 +201,7 @@ async function fromCluster(flags: NetpolFlags, catalogue: Catalogue): Promise<Po
     },
     ...(pods === undefined ? {} : { pods: withKind(pods, PODS).flatMap((pod) => podFacts(pod) ?? []) }),
     providers,
+    isCluster: true,
   };
 }
 

@@ -1,11 +1,19 @@
 // Why API servers refuse a NetworkPolicy, in their words, and what was probably meant.
-import { parseCidr, readNetworkPolicy } from '../../engine/network-policy/index.ts';
+import { MAX_MESSAGE, parseBlock, readNetworkPolicy } from '../../engine/network-policy/index.ts';
 import { builtinKind, builtinKinds, groupVersionOf, kubernetesSchema, knownKind } from '../../resources/index.ts';
 import type { FieldError, KubernetesObject, Schema } from '../../resources/index.ts';
 import { decodeError } from '../../resources/decoding/index.ts';
 import { CheckedValue, checkNetworkPolicy } from '../../resources/kind-validation/index.ts';
 import { metadataErrors, ObjectSchema } from '../../resources/validation/index.ts';
-import { asJson, isJsonObject, type JsonValue, nearestKey, own, unknownKeyHint } from '../../values/index.ts';
+import {
+  asJson,
+  isJsonObject,
+  type JsonValue,
+  nearestKey,
+  own,
+  shortened,
+  unknownKeyHint,
+} from '../../values/index.ts';
 import { fieldPathOf } from '../field-path.ts';
 
 /** A mistake for which API servers refuse a policy. */
@@ -19,12 +27,22 @@ export interface PolicyRefusal {
 const API_VERSION = 'networking.k8s.io/v1';
 const KIND = 'NetworkPolicy';
 const NETWORK_POLICIES = knownKind(API_VERSION, KIND);
-const SCHEMA = kubernetesSchema(API_VERSION, KIND) ?? {};
 /** API servers before 1.16 serve the same fields in this version. */
 const FORMER_VERSION = 'extensions/v1beta1';
 /** Most mistakes that are listed of a policy. */
 const MAX_REFUSALS = 20;
 const OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
+
+let loaded: { readonly schema: Schema; readonly checked: ObjectSchema } | undefined;
+
+/** The schema, which is loaded with the first policy of a file: those of a cluster need none. */
+function policySchema(): { readonly schema: Schema; readonly checked: ObjectSchema } {
+  if (loaded === undefined) {
+    const schema = kubernetesSchema(API_VERSION, KIND) ?? {};
+    loaded = { schema, checked: new ObjectSchema(schema, { unknownFieldsIn: 'document' }) };
+  }
+  return loaded;
+}
 
 /**
  * Whether an object was probably meant to be a NetworkPolicy, but is none: `networking.k8s.io/v1 NetworkPolcy`, `v1 NetworkPolicy`.
@@ -46,12 +64,15 @@ export function refusalsOf(object: KubernetesObject, namespace: string): readonl
   if (kind !== KIND || (apiVersion !== API_VERSION && apiVersion !== FORMER_VERSION)) {
     return [unregistered(object)];
   }
-  const unknown = new ObjectSchema(SCHEMA, { unknownFieldsIn: 'document' }).unknownFields(object);
   return [
     ...wrongTypes(object),
-    ...unknown.map(unknownField),
-    ...errorsOf(object, namespace).map((error) => refusal(error, object)),
-  ].slice(0, MAX_REFUSALS);
+    ...policySchema().checked.unknownFields(object).slice(0, MAX_REFUSALS).map(unknownField),
+    ...errorsOf(object, namespace)
+      .slice(0, MAX_REFUSALS)
+      .map((error) => refusal(error, object)),
+  ]
+    .slice(0, MAX_REFUSALS)
+    .map(({ path, message }) => ({ path, message: shortened(message, MAX_MESSAGE) }));
 }
 
 function unregistered({ apiVersion, kind }: KubernetesObject): PolicyRefusal {
@@ -63,7 +84,8 @@ function unregistered({ apiVersion, kind }: KubernetesObject): PolicyRefusal {
 
 /** API servers report the first value of a wrong type, without indexes of lists. */
 function wrongTypes(object: KubernetesObject): readonly PolicyRefusal[] {
-  const message = decodeError({ kind: KIND, version: NETWORK_POLICIES.version, schema: () => SCHEMA }, object);
+  const { schema } = policySchema();
+  const message = decodeError({ kind: KIND, version: NETWORK_POLICIES.version, schema: () => schema }, object);
   if (message === undefined) {
     return [];
   }
@@ -103,9 +125,9 @@ function valueHint(field: string, message: string, object: KubernetesObject): st
   if (/\.ports\[\d+\]\.port$/.test(field) && /^\d+$/.test(text)) {
     return `: a number is written without quotes: ${text}`;
   }
-  const single = `${text}/${text.includes(':') ? 128 : 32}`;
-  return /\.(?:cidr|except\[\d+\])$/.test(field) && text !== '' && parseCidr(single) !== undefined
-    ? `: did you mean "${single}"?`
+  const isAddress = !text.includes('/') && parseBlock(text) !== undefined;
+  return /\.(?:cidr|except\[\d+\])$/.test(field) && isAddress
+    ? `: did you mean "${text}/${text.includes(':') ? 128 : 32}"?`
     : '';
 }
 
@@ -125,7 +147,7 @@ function unknownField(path: string): PolicyRefusal {
 
 /** A field of nearly the same name, else the place where this field belongs, else the fields that there are. */
 function fieldHint(above: string, key: string): string {
-  const fields = fieldsOf(SCHEMA);
+  const fields = fieldsOf(policySchema().schema);
   const known = fields.get(above) ?? [];
   const places = [...fields].flatMap(([place, names]) =>
     names.includes(key) && place.startsWith('spec') ? [place] : [],

@@ -62,7 +62,7 @@ async function whatIf(flags: WhatIfFlags): Promise<void> {
     throw usageError('expected --provider and --to', 'As in: --provider cilium@1.15.4 --to calico@3.28');
   }
   const catalogue = await readCatalogue(flags);
-  const { policies, facts = {}, providers } = await readPolicies(flags, catalogue);
+  const { policies, facts, providers } = await readPolicies(flags, catalogue);
   const [from, to] = new ChosenProviders(providers).change(flags.provider, flags.to);
   const accepted = policies.filter(({ refusals }) => refusals.length === 0).map(({ policy }) => policy);
   const changes = accepted.flatMap((policy) => changesOf(policy, from, to, facts));

@@ -19,6 +19,11 @@ export function parseCidr(text: string): Cidr | undefined {
   return { family: address.kind() === 'ipv4' ? 'IPv4' : 'IPv6', address, prefix };
 }
 
+/** A CIDR, or the block of a single address. */
+export function parseBlock(text: string): Cidr | undefined {
+  return parseCidr(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`);
+}
+
 /** Whether all addresses of `inner` are in `outer`. */
 export function containsCidr(outer: Cidr, inner: Cidr): boolean {
   return outer.family === inner.family && outer.prefix <= inner.prefix && matches(inner.address, outer);

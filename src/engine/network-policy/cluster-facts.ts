@@ -1,6 +1,6 @@
 // The addresses of a cluster, from its nodes and pods.
 import { isJsonObject, textOf, textsOf, valueAt } from '../../values/index.ts';
-import { containsCidr, parseCidr } from './cidr.ts';
+import { containsCidr, parseBlock } from './cidr.ts';
 import type { ClusterFacts } from './feature-uses.ts';
 
 /** Addresses of pods that are compared with each ipBlock: of a large cluster, it is not known whether blocks contain the others. */
@@ -31,11 +31,11 @@ function podCidrsOf(nodes: readonly unknown[]): readonly string[] | undefined {
 
 /** False without addresses: nothing shows then that pods have addresses of these CIDRs. */
 function areWithin(addresses: readonly string[], cidrs: readonly string[]): boolean {
-  const outer = cidrs.flatMap((text) => parseCidr(text) ?? []);
+  const outer = cidrs.flatMap((text) => parseBlock(text) ?? []);
   return (
     addresses.length > 0 &&
     addresses.every((address) => {
-      const inner = parseCidr(`${address}/${address.includes(':') ? 128 : 32}`);
+      const inner = parseBlock(address);
       return inner !== undefined && outer.some((one) => containsCidr(one, inner));
     })
   );

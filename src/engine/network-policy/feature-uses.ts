@@ -1,5 +1,5 @@
 import type { LabelRequirement, Selector } from '../../resources/index.ts';
-import { containsCidr, hasHostBits, overlapsCidr, parseCidr } from './cidr.ts';
+import { containsCidr, hasHostBits, overlapsCidr, parseBlock } from './cidr.ts';
 import type { Cidr } from './cidr.ts';
 import { TRAITS } from './feature.ts';
 import type { Feature, Trait } from './feature.ts';
@@ -291,9 +291,7 @@ function hasOverlappingException(block: IPBlock, blocks: readonly DirectedBlock[
 const parsed = new WeakMap<readonly string[], readonly Cidr[]>();
 
 function parsedBlocks(texts: readonly string[]): readonly Cidr[] {
-  const blocks =
-    parsed.get(texts) ??
-    texts.flatMap((text) => parseCidr(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`) ?? []);
+  const blocks = parsed.get(texts) ?? texts.flatMap((text) => parseBlock(text) ?? []);
   parsed.set(texts, blocks);
   return blocks;
 }

@@ -13,7 +13,7 @@ export type {
 } from './catalogue.ts';
 export { EFFECT_TEXTS, EFFECTS, FEATURE_TEXTS, FEATURES, TRAIT_TEXTS, usesText } from './feature.ts';
 export type { Effect, Feature } from './feature.ts';
-export { parseCidr } from './cidr.ts';
+export { parseBlock } from './cidr.ts';
 export { readClusterFacts } from './cluster-facts.ts';
 export type { ClusterFacts } from './feature-uses.ts';
 export { findingsOf, MISTAKES, mistakesOf } from './findings.ts';
