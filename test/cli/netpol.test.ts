@@ -231,6 +231,9 @@ describe('portcullis netpol', () => {
       other.stdout,
       /^shop\/block +MayBreak +IPBlockOfPods +Cilium 1\.20\.0 .* unless policy-cidr-match-mode contains "pods"/m,
     );
+    const json = ['what-if', '-f', '.', '--provider', 'cilium@1.19.0', '--to', 'cilium@1.20.0', '-o', 'json'];
+    const data = await files.netpol(...json);
+    assert.deepEqual(JSON.parse(data.stdout), { changes: [], uncertain: ['shop/block', 'shop/block'] });
     const upgrade = await whatIf('cilium@1.19.0', 'cilium@1.20.0');
     assert.equal(
       upgrade.stdout,

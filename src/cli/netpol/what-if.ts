@@ -65,11 +65,13 @@ async function whatIf(flags: WhatIfFlags): Promise<void> {
   const { policies, facts, providers } = await readPolicies(flags, catalogue);
   const [from, to] = new ChosenProviders(providers).change(flags.provider, flags.to);
   const accepted = policies.filter(({ refusals }) => refusals.length === 0).map(({ policy }) => policy);
-  const changes = accepted.flatMap((policy) => changesOf(policy, from, to, facts));
+  const comparisons = accepted.map((policy) => compare(policy, from, to, facts));
+  const changes = comparisons.flatMap((one) => one.changes);
+  const uncertain = comparisons.filter(({ isCertain }) => !isCertain).map(({ policy }) => policy);
   process.stdout.write(
     flags.output === 'table'
-      ? changesText(changes, () => uncertainText(accepted, to, facts))
-      : dataText({ changes }, flags.output, { pretty: true }),
+      ? changesText(changes, uncertain.length, accepted.length)
+      : dataText({ changes, uncertain }, flags.output, { pretty: true }),
   );
   printNotes(policies, [to]);
   const statuses = changes.map(({ change }) =>
@@ -83,32 +85,30 @@ function isOffline({ filename, diff }: WhatIfFlags): boolean {
   return filename !== undefined || diff !== undefined;
 }
 
-function changesOf(
-  policy: NetworkPolicy,
-  from: ProviderSupport,
-  to: ProviderSupport,
-  facts: ClusterFacts,
-): readonly PolicyChange[] {
-  const analysed = analysePolicy(policy, facts);
-  const changes = compareVerdicts(judgePolicy(analysed, from), judgePolicy(analysed, to));
-  return changes.map((change) => ({ policy: `${policy.namespace}/${policy.name}`, ...change }));
+interface Comparison {
+  /** `namespace/name` */
+  readonly policy: string;
+  readonly changes: readonly PolicyChange[];
+  /** Whether all of the policy is certainly supported afterwards. */
+  readonly isCertain: boolean;
 }
 
-/** How many policies are not certainly supported; empty when all are. */
-function uncertainText(policies: readonly NetworkPolicy[], support: ProviderSupport, facts: ClusterFacts): string {
-  const count = policies.filter((policy) => {
-    const { features, warnings } = judgePolicy(analysePolicy(policy, facts), support);
-    return unsupportedFeatures(features).length + warnings.length > 0;
-  }).length;
-  return count === 0
-    ? ''
-    : `; before and after, ${count} of ${policies.length} policies are not certainly supported: see portcullis netpol check`;
+function compare(source: NetworkPolicy, from: ProviderSupport, to: ProviderSupport, facts: ClusterFacts): Comparison {
+  const policy = `${source.namespace}/${source.name}`;
+  const analysed = analysePolicy(source, facts);
+  const after = judgePolicy(analysed, to);
+  return {
+    policy,
+    changes: compareVerdicts(judgePolicy(analysed, from), after).map((change) => ({ policy, ...change })),
+    isCertain: unsupportedFeatures(after.features).length + after.warnings.length === 0,
+  };
 }
 
-/** @param stillUncertain says how many policies are not certainly supported, which stays so where nothing changes */
-function changesText(changes: readonly PolicyChange[], stillUncertain: () => string): string {
+/** @param uncertain of how many policies something is not certainly supported: it stays so where nothing changes */
+function changesText(changes: readonly PolicyChange[], uncertain: number, total: number): string {
   if (changes.length === 0) {
-    return `nothing changes${stillUncertain()}\n`;
+    const rest = `; before and after, ${uncertain} of ${total} policies are not certainly supported: see portcullis netpol check`;
+    return `nothing changes${uncertain === 0 ? '' : rest}\n`;
   }
   const columns = [
     { header: 'POLICY', cell: ({ policy }: PolicyChange) => oneLine(policy) },
