@@ -3,7 +3,7 @@ import type { Cluster } from '../cluster/index.ts';
 import { GovernanceControllers, OtherControllers } from '../governance/index.ts';
 import { GOVERNANCE_CONTROLLER_RULES } from '../governance/access-rules/index.ts';
 import type { GovernanceSettings } from '../governance/settings/index.ts';
-import { type LoadCatalogue, NetworkPolicyControllers, StatusRemoval } from '../network-policy/index.ts';
+import { type LoadCatalogue, NetworkPolicyControllers, ReportGuard, StatusRemoval } from '../network-policy/index.ts';
 import { NETWORK_POLICY_STATUS_RULES } from '../network-policy/access-rules/index.ts';
 import type { ProjectionOptions } from '../network-policy/settings/index.ts';
 import {
@@ -28,6 +28,7 @@ import {
   Runtime,
   SharedCaches,
 } from '../runtime/index.ts';
+import { NETWORK_POLICY_PROVIDERS } from '../resources/index.ts';
 import type { ControlTls } from '../control/index.ts';
 import { type ManagedOptions, ManagedServers } from './managed-servers.ts';
 
@@ -127,6 +128,8 @@ export function assembleController(options: AssemblyOptions): AssembledControlle
       : { isOurs: (name) => managed.ownership.isOurs(name), isReachable: (name) => managed.isReachable(name) }),
   });
   const governance = options.governance && governanceParts(options.governance, controlled);
+  const networkPolicyCaches = new SharedCaches({ cluster, log, metrics });
+  const reportGuard = new ReportGuard(networkPolicyCaches.cache(NETWORK_POLICY_PROVIDERS));
   const webhook =
     options.webhook === undefined
       ? undefined
@@ -136,6 +139,7 @@ export function assembleController(options: AssemblyOptions): AssembledControlle
           reached: managed?.reached,
           appliesVerification: managed !== undefined,
           ...(governance === undefined ? {} : { contributed: [governance.controllers.reviews] }),
+          ...(options.networkPolicyStatus === undefined ? {} : { guarded: [reportGuard] }),
           ...(managed === undefined
             ? {}
             : {
@@ -188,15 +192,16 @@ export function assembleController(options: AssemblyOptions): AssembledControlle
   }
   const { networkPolicyProjection, networkPolicyCatalogue: loadCatalogue } = options;
   const projection = networkPolicyProjection === undefined ? {} : { projection: networkPolicyProjection };
-  if (options.networkPolicyStatus === true) {
-    const ownCaches = new SharedCaches({ cluster, log, metrics });
+  if (options.networkPolicyStatus !== undefined) {
     // Without `ready`.
-    runtime.add('cache', { name: 'network policy caches', start: (signal) => ownCaches.start(signal) });
+    runtime.add('cache', { name: 'network policy caches', start: (signal) => networkPolicyCaches.start(signal) });
+  }
+  if (options.networkPolicyStatus === true) {
     runtime.add(
       'leader',
       new NetworkPolicyControllers({
         cluster,
-        caches: ownCaches,
+        caches: networkPolicyCaches,
         events,
         registry,
         log,

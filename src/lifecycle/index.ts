@@ -22,6 +22,7 @@ export { uninstalledPolicyStatus, uninstalledServerStatus } from './rollout/unin
 export { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
 export type { DegradedBehaviour, RolloutSettings, RolloutStrategy, UnservedBehaviour } from './rollout/rollout-view.ts';
 export { addressList } from './admission/review-callers.ts';
+export type { GuardedWrite } from './admission/guarded-kinds.ts';
 export { OwnKindsWebhook } from './admission/own-kinds-webhook.ts';
 export type { OwnKindsWebhookOptions } from './admission/own-kinds-webhook.ts';
 export { MAX_HISTORY_LIMIT, MAX_PROGRESS_DEADLINE_MS, MIN_PROGRESS_DEADLINE_MS } from './rollout/rollout-settings.ts';

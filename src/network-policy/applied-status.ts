@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isEqual, isJsonObject } from '../engine/index.ts';
 import type { Condition, FeatureEntry, ProviderEntry } from '../resources/index.ts';
-import { ACCEPTED, FAILURE, PARTIAL_FAILURE, STATUS_FIELD_MANAGER, type StatusFields } from './policy-status.ts';
-
-const OUR_CONDITIONS: readonly string[] = [ACCEPTED, PARTIAL_FAILURE, FAILURE];
+import { OUR_CONDITIONS, STATUS_FIELD_MANAGER, type StatusFields } from './status-terms.ts';
 
 /** Whether a status has what is to be applied. Entries and conditions of others do not count, nor does the order of lists. */
 export function isApplied(current: StatusFields | undefined, wanted: StatusFields): boolean {

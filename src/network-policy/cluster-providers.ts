@@ -10,6 +10,7 @@ import {
 import { compareStrings } from '../go/index.ts';
 import type { KubernetesObject, NetworkPolicyProvider } from '../resources/index.ts';
 import { fieldPathText } from '../engine/index.ts';
+import { isReporting, nextReportingChange, type Reporter, reportersOf } from './reporters.ts';
 import { type ClusterObjects, detectProviders, type DetectedProvider } from './detect-providers.ts';
 
 export interface ProviderObjects extends ClusterObjects {
@@ -37,9 +38,13 @@ export interface ClusterProviders {
   readonly detected: readonly DetectedProvider[];
   /** Mistakes in the capabilities of NetworkPolicyProviders, by their names. */
   readonly mistakes: ReadonlyMap<string, string>;
+  /** The reporters by controllerName. */
+  readonly reporters: ReadonlyMap<string, Reporter>;
+  /** Those that say that they run: their entries count. */
+  readonly reporting: ReadonlyMap<string, Reporter>;
   /** Nodes that run without an agent of an enforcing provider. */
   readonly unguardedNodes: number;
-  /** When a new node counts as unguarded. Milliseconds since 1970. */
+  /** When a new node counts as unguarded, or a reporter no longer counts. Milliseconds since 1970. */
   readonly nextChange: number | undefined;
 }
 
@@ -56,8 +61,10 @@ export function clusterProviders(objects: ProviderObjects, builtin: Catalogue, n
   const { catalogue, mistakes } = extend(builtin, declared);
   const detected = detectProviders(objects, catalogue);
   const byName = new Map(declared.map((object) => [nameOf(object), object]));
+  const reporters = reportersOf(declared);
+  const reporting = [...reporters.values()].filter((reporter) => isReporting(reporter, now));
   const present = withoutCovered(
-    presentNames(detected, declared).map((name) =>
+    presentNames(detected, declared, reporting).map((name) =>
       presentProvider(
         name,
         detected.find((one) => one.name === name),
@@ -76,8 +83,19 @@ export function clusterProviders(objects: ProviderObjects, builtin: Catalogue, n
     providers,
     detected,
     mistakes,
-    ...unguarded(providers, objects.nodes, now),
+    reporters,
+    reporting: new Map(reporting.map((reporter) => [reporter.controllerName, reporter])),
+    ...withChanges(
+      unguarded(providers, objects.nodes, now),
+      [...reporters.values()].flatMap((reporter) => nextReportingChange(reporter, now) ?? []),
+    ),
   };
+}
+
+/** With the first of the changes. */
+function withChanges<Part extends Pick<ClusterProviders, 'nextChange'>>(part: Part, times: readonly number[]): Part {
+  const all = [...times, ...(part.nextChange === undefined ? [] : [part.nextChange])];
+  return { ...part, nextChange: all.length === 0 ? undefined : Math.min(...all) };
 }
 
 function nameOf({ metadata }: KubernetesObject): string {
@@ -112,11 +130,16 @@ function extend(
 function presentNames(
   detected: readonly DetectedProvider[],
   declared: readonly NetworkPolicyProvider[],
+  reporting: readonly Reporter[],
 ): readonly string[] {
   const named = (presence: string): readonly string[] =>
     declared.filter(({ spec }) => spec.presence === presence).map(nameOf);
   const absent = named('Absent');
-  const names = new Set([...detected.map(({ name }) => name), ...named('Present')]);
+  const names = new Set([
+    ...detected.map(({ name }) => name),
+    ...named('Present'),
+    ...reporting.map(({ provider }) => provider),
+  ]);
   return [...names].filter((name) => !absent.includes(name)).toSorted(compareStrings);
 }
 
@@ -133,7 +156,7 @@ function presentProvider(
   return {
     instance,
     support: provider && new ProviderSupport(provider, instance),
-    controllerName: provider?.controllerName ?? `portcullis.dev/${name}`,
+    controllerName: object?.spec.reporter?.controllerName ?? provider?.controllerName ?? `portcullis.dev/${name}`,
     os: provider?.os,
     detected,
   };

@@ -11,6 +11,7 @@ import {
   customResourceDefinition,
   findCondition,
   kubernetesKind,
+  type JsonObject,
   type KubernetesObject,
   NETWORK_POLICY_KINDS,
   NETWORK_POLICY_PROVIDERS,
@@ -168,51 +169,138 @@ describe('the status of NetworkPolicies', () => {
     assert.deepEqual(writes.slice(count), []);
   });
 
-  it('keeps entries and conditions of other writers, and counts them', async () => {
-    const conditions = [
-      {
-        type: 'Accepted',
-        status: 'Unknown',
-        reason: 'Starting',
-        message: '',
-        lastTransitionTime: '2026-01-01T00:00:00Z',
-      },
-    ];
-    const body = {
-      apiVersion: 'portcullis.dev/v1',
-      kind: 'NetworkPolicyStatus',
-      metadata: KEY,
-      status: { providers: [{ controllerName: 'example.com/agent', conditions }] },
+  describe('that a provider reports itself', () => {
+    const REPORTER = { controllerName: 'example.com/agent', username: 'reporter', expireAfterSeconds: 600 };
+    const reported = (fields: object = {}, generation = 1): object => ({
+      controllerName: REPORTER.controllerName,
+      reporter: 'example',
+      conditions: [{ ...ACCEPTED_BY_OTHER, observedGeneration: generation, ...fields }],
+    });
+    const heartbeat = async (name: string, time = Date.now()): Promise<void> => {
+      const body = { status: { renewTime: new Date(time).toISOString() } };
+      await cluster.admin.patch(NETWORK_POLICY_PROVIDERS, { name }, { type: 'merge', body }, { subresource: 'status' });
     };
-    await cluster.admin.patch(
-      NETWORK_POLICY_STATUSES,
-      KEY,
-      { type: 'apply', body },
-      { fieldManager: 'example', subresource: 'status' },
-    );
-    await until(async () => (await status()).status?.summary?.providers === 'cilium 1.15.4, example.com/agent');
-    assert.deepEqual((await status()).status?.providers?.map(({ controllerName }) => controllerName).toSorted(), [
-      'cilium.io/agent',
-      'example.com/agent',
-    ]);
-    await cluster.admin.patch(
-      NETWORK_POLICY_STATUSES,
-      KEY,
-      { type: 'apply', body: { ...body, status: {} } },
-      { fieldManager: 'example', subresource: 'status' },
-    );
-    await until(async () => (await status()).status?.summary?.providers === 'cilium 1.15.4');
-  });
+    const declare = async (name: string, reporter: JsonObject): Promise<void> => {
+      const { kind: kindName } = NETWORK_POLICY_PROVIDERS;
+      const body = { apiVersion: 'portcullis.dev/v1', kind: kindName, metadata: { name }, spec: { reporter } };
+      const patch = { type: 'apply', body, force: true } as const;
+      await cluster.admin.patch(NETWORK_POLICY_PROVIDERS, { name }, patch, { fieldManager: 'admin' });
+    };
+    const reason = async (): Promise<string> => {
+      const { status: state = '', reason: text = '' } = (await accepted()) ?? {};
+      return `${state} ${text}`;
+    };
+    const entry = async (name: string) =>
+      (await status()).status?.providers?.find(({ controllerName }) => controllerName === name);
 
-  it('repeats nothing of other writers that controls a terminal', async () => {
-    await applyStatus([
-      { controllerName: 'example.com/agent', version: 'v1\u001B[2J\u009B2J\u202Etxt', conditions: [ACCEPTED_BY_OTHER] },
-    ]);
-    await until(async () => (await status()).status?.summary?.providers.includes('example.com/agent') === true);
-    const { summary } = (await status()).status ?? {};
-    assert.equal(summary?.providers, 'cilium 1.15.4, example.com/agent 1\u{fffd}[2J\u{fffd}2J\u{fffd}txt');
-    await applyStatus([]);
-    await until(async () => (await status()).status?.summary?.providers === 'cilium 1.15.4');
+    it('counts while its reporter is named and runs', async () => {
+      await declare('example', REPORTER);
+      await heartbeat('example');
+      await applyStatus([reported({ status: 'Unknown', reason: 'Starting' })]);
+      await until(async () => (await status()).status?.summary?.providers === 'cilium 1.15.4, example.com/agent');
+      assert.equal(await reason(), 'False FeatureNotSupported', 'the worst of all entries');
+      await until(
+        async () =>
+          (await cluster.admin.get(NETWORK_POLICY_PROVIDERS, { name: 'example' })).status?.isReporting === 'True',
+      );
+      assert.match(await registry.metrics(), /portcullis_network_policies\{provider="example",accepted="Unknown"\} 1/);
+    });
+
+    it('says nothing that controls a terminal', async () => {
+      await applyStatus([{ ...reported(), version: 'v1\u001B[2J\u009B2J\u202Etxt' }]);
+      await until(async () => (await status()).status?.summary?.providers.includes('example.com/agent 1') === true);
+      const { summary } = (await status()).status ?? {};
+      assert.equal(summary?.providers, 'cilium 1.15.4, example.com/agent 1\u{fffd}[2J\u{fffd}2J\u{fffd}txt');
+    });
+
+    it('is removed when its reporter is silent for too long', async () => {
+      await heartbeat('example', Date.now() - 601_000);
+      await until(async () => (await entry('example.com/agent')) === undefined);
+      await until(async () => (await status()).status?.summary?.providers === 'cilium 1.15.4');
+      await cluster.admin.delete(NETWORK_POLICY_PROVIDERS, { name: 'example' });
+    });
+
+    it('replaces what is concluded about the provider, with no field of ours left', async () => {
+      await declare('cilium', { ...REPORTER, controllerName: 'cilium.io/agent' });
+      await heartbeat('cilium');
+      await until(
+        async () =>
+          (await cluster.admin.get(NETWORK_POLICY_PROVIDERS, { name: 'cilium' })).status?.isReporting === 'True',
+      );
+      const own = { ...reported(), controllerName: 'cilium.io/agent' };
+      await applyStatus([own]);
+      await until(async () => (await reason()) === 'True Accepted');
+      await until(async () => (await entry('cilium.io/agent'))?.features === undefined);
+      assert.deepEqual(await entry('cilium.io/agent'), own);
+      assert.deepEqual((await status()).status?.providers?.length, 1);
+      await settled();
+      const count = writes.length;
+      await settled();
+      assert.equal(writes.length, count);
+    });
+
+    for (const [what, fields, generation, expected] of [
+      ['another generation of the policy', {}, 7, 'Unknown ReportOutdated'],
+      ['an older generation, with its failure', { status: 'False' }, 0, 'Unknown ReportOutdated'],
+      ['another condition only', { type: 'Programmed' }, 1, 'Unknown ReportIncomplete'],
+      ['something that does not work', { status: 'False', reason: 'Broken' }, 1, 'False Broken'],
+    ] as const) {
+      it(`is not accepted when it is about ${what}`, async () => {
+        await applyStatus([{ ...reported(fields, generation), controllerName: 'cilium.io/agent' }]);
+        await until(async () => (await reason()) === expected);
+      });
+    }
+
+    it('is not accepted when it contradicts itself', async () => {
+      const [condition] = (reported() as { conditions: readonly object[] }).conditions;
+      const failure = { ...condition, type: 'PartialFailure', reason: 'Some' };
+      await applyStatus([{ ...reported(), controllerName: 'cilium.io/agent', conditions: [condition, failure] }]);
+      await until(async () => (await reason()) === 'False Some');
+    });
+
+    it('is replaced by what is concluded, with no field of it left, when its reporter is silent for too long', async () => {
+      await heartbeat('cilium', Date.now() - 601_000);
+      await until(async () => (await reason()) === 'False FeatureNotSupported');
+      const { reporter, conditions } = (await entry('cilium.io/agent')) ?? {};
+      assert.equal(reporter, 'portcullis-network-policy');
+      assert.deepEqual(conditions?.map(({ type }) => type).toSorted(), ['Accepted', 'PartialFailure']);
+    });
+
+    it('does not count from a clock in the future', async () => {
+      await heartbeat('cilium', Date.now() + 3_600_000);
+      await applyStatus([{ ...reported(), controllerName: 'cilium.io/agent' }]);
+      await until(async () => (await reason()) === 'Unknown ReporterUnknown');
+      await applyStatus([]);
+      await cluster.admin.delete(NETWORK_POLICY_PROVIDERS, { name: 'cilium' });
+      await until(async () => (await reason()) === 'False FeatureNotSupported');
+    });
+
+    it('may come before ours: the object is adopted', async () => {
+      await declare('example', REPORTER);
+      await heartbeat('example');
+      const key = { namespace: 'shop', name: 'early' };
+      const identity = { apiVersion: 'portcullis.dev/v1', kind: 'NetworkPolicyStatus', metadata: key };
+      const options = { fieldManager: 'example' };
+      await cluster.admin.patch(
+        NETWORK_POLICY_STATUSES,
+        key,
+        { type: 'apply', body: { ...identity, spec: {} } },
+        options,
+      );
+      const body = { ...identity, status: { providers: [{ ...reported() }] } };
+      await cluster.admin.patch(
+        NETWORK_POLICY_STATUSES,
+        key,
+        { type: 'apply', body },
+        { ...options, subresource: 'status' },
+      );
+      await cluster.admin.create(POLICIES, rangePolicy('early'));
+      await until(async () => (await status(key)).status?.summary?.providers === 'cilium 1.15.4, example.com/agent');
+      assert.equal((await status(key)).metadata.ownerReferences?.[0]?.name, 'early');
+      await cluster.admin.delete(POLICIES, key);
+      await until(async () => (await accepted(key)) === undefined);
+      await cluster.admin.delete(NETWORK_POLICY_PROVIDERS, { name: 'example' });
+    });
   });
 
   it('restores an entry that somebody edits, and reports it', async () => {
@@ -292,10 +380,17 @@ describe('the status of NetworkPolicies', () => {
   it('ignores an object that another client created for the policy, and reports it', async () => {
     const key = { namespace: 'shop', name: 'forged' };
     const { kind: kindName } = NETWORK_POLICY_STATUSES;
+    const { metadata } = await cluster.admin.get<KubernetesObject>(POLICIES, KEY);
+    const owner = {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'NetworkPolicy',
+      name: KEY.name,
+      uid: metadata.uid ?? '',
+    };
     await cluster.admin.create(NETWORK_POLICY_STATUSES, {
       apiVersion: 'portcullis.dev/v1',
       kind: kindName,
-      metadata: key,
+      metadata: { ...key, ownerReferences: [owner] },
       spec: {},
     });
     await cluster.admin.create(POLICIES, rangePolicy('forged'));

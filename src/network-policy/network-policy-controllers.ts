@@ -32,6 +32,7 @@ import { AGENT_PODS, PODS, readAgentPod, withoutOtherFields } from './agent-pod.
 import { CurrentCatalogue, type LoadCatalogue } from './current-catalogue.ts';
 import { NODE_ARGUMENTS } from './detect-providers.ts';
 import { CONFIG_MAPS, FurtherConfigMaps } from './further-config-maps.ts';
+import { withLeftoverFields } from './leftover-fields.ts';
 import { NETWORK_POLICIES } from './network-policies.ts';
 import { NetworkPolicyMetrics } from './network-policy-metrics.ts';
 import { PROVIDER_CONFIG_MAPS } from './access-rules/network-policy-rules.ts';
@@ -105,7 +106,7 @@ export class NetworkPolicyControllers implements Runnable {
       caches.cache(CONFIG_MAPS, { fieldSelector: `metadata.name=${name}` }),
     );
     this.#policies = caches.cache(NETWORK_POLICIES);
-    this.#statuses = caches.cache(NETWORK_POLICY_STATUSES);
+    this.#statuses = caches.cache(NETWORK_POLICY_STATUSES, { transform: withLeftoverFields });
     this.#declared = caches.cache(NETWORK_POLICY_PROVIDERS);
     const onChange = (): void => this.#detection.enqueue(CLUSTER);
     this.#versions = new VersionObjects({ ...options, onChange });
@@ -300,7 +301,7 @@ function withoutNodeDetails({ apiVersion, kind, metadata, status }: KubernetesOb
 }
 
 /** What of the providers decides about statuses. */
-function fingerprint({ digest, providers, unguardedNodes }: ClusterProviders): string {
+function fingerprint({ digest, providers, reporting, unguardedNodes }: ClusterProviders): string {
   const instances = providers.map(({ instance, controllerName, os }) => [instance, controllerName, os]);
-  return JSON.stringify([digest, unguardedNodes > 0, instances]);
+  return JSON.stringify([digest, unguardedNodes > 0, instances, [...reporting.keys()]]);
 }

@@ -4,8 +4,10 @@ import { ApiError, type Cluster } from '../cluster/index.ts';
 import { EFFECTS, FEATURES } from '../engine/network-policy/index.ts';
 import { findCondition, type NetworkPolicyStatus, type ProviderEntry } from '../resources/index.ts';
 import type { ObjectCache } from '../runtime/index.ts';
-import { ACCEPTED } from './policy-status.ts';
+import { ACCEPTED } from './status-terms.ts';
 import type { ClusterProviders } from './cluster-providers.ts';
+import { countedEntries, foreignEntries } from './reported-entries.ts';
+import type { ForgedKind } from './status-reconciler.ts';
 
 export interface NetworkPolicyMetricsOptions {
   readonly registry: Registry;
@@ -33,7 +35,7 @@ export class NetworkPolicyMetrics {
     });
     this.#forged = new Counter({
       name: 'portcullis_network_policy_status_forged_total',
-      help: 'Statuses of NetworkPolicies that other clients wrote, and that were ignored or overwritten',
+      help: 'Statuses of NetworkPolicies that other clients wrote, and that were ignored, overwritten or removed',
       labelNames: ['kind'],
       registers,
     });
@@ -89,7 +91,7 @@ export class NetworkPolicyMetrics {
     missing.set(0);
   }
 
-  forged(kind: 'ignored' | 'overwritten'): void {
+  forged(kind: ForgedKind): void {
     this.#forged.inc({ kind });
   }
 
@@ -118,12 +120,15 @@ function knownEntries(
   known: ClusterProviders | undefined,
 ): readonly { readonly name: string; readonly entry: ProviderEntry }[] {
   const names = new Map(known?.providers.map(({ controllerName, instance }) => [controllerName, instance.name]));
-  return statuses.flatMap(({ status }) =>
-    (status?.providers ?? []).flatMap((entry) => {
+  return statuses.flatMap(({ status }) => {
+    const foreign = foreignEntries(status);
+    const ours = (status?.providers ?? []).filter((entry) => !foreign.includes(entry));
+    const reported = countedEntries(status, known?.reporting ?? new Map(), status?.observedGeneration ?? 0);
+    return [...ours, ...reported].flatMap((entry) => {
       const name = names.get(entry.controllerName);
       return name === undefined ? [] : [{ name, entry }];
-    }),
-  );
+    });
+  });
 }
 
 function oneOf(names: readonly string[], text: string | undefined): string {

@@ -4,7 +4,7 @@ import { EmbeddedCluster } from '../apiserver/index.ts';
 import { ANNOTATIONS, kubernetesKind, type KubernetesObject } from '../resources/index.ts';
 import { annotationOf, PolicyProjection } from './policy-projection.ts';
 import type { ProjectionOptions } from './settings/projection-options.ts';
-import type { StatusFields } from './policy-status.ts';
+import type { StatusFields } from './status-terms.ts';
 import { rangePolicy } from './testing/sample-cluster.ts';
 
 const kind = (apiVersion: string, name: string) => kubernetesKind(apiVersion, name) ?? assert.fail(name);

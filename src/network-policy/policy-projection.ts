@@ -15,9 +15,8 @@ import { shortened } from '../values/index.ts';
 import { isSame } from './applied-status.ts';
 import type { ProjectionOptions } from './settings/projection-options.ts';
 import { NETWORK_POLICIES } from './network-policies.ts';
-import { ACCEPTED, FAILURE, PARTIAL_FAILURE, STATUS_FIELD_MANAGER, type StatusFields } from './policy-status.ts';
+import { ACCEPTED, OUR_CONDITIONS, STATUS_FIELD_MANAGER, type StatusFields } from './status-terms.ts';
 
-const OUR_CONDITIONS: readonly string[] = [ACCEPTED, PARTIAL_FAILURE, FAILURE];
 /** Characters of the annotation: CNI agents keep all NetworkPolicies in memory. */
 const MAX_ANNOTATION = 512;
 

@@ -5,7 +5,8 @@ import { builtinCatalogue } from '../engine/network-policy/index.ts';
 import { findCondition, type KubernetesObject, type NetworkPolicyProvider } from '../resources/index.ts';
 import { readAgentPod } from './agent-pod.ts';
 import { isApplied } from './applied-status.ts';
-import { networkPolicyStatusFields, type StatusFields } from './policy-status.ts';
+import { networkPolicyStatusFields } from './policy-status.ts';
+import type { StatusFields } from './status-terms.ts';
 import { type ClusterProviders, clusterProviders } from './cluster-providers.ts';
 import { agentPod, rangePolicy, type SamplePod } from './testing/sample-cluster.ts';
 
@@ -141,7 +142,7 @@ describe('the status of a policy', () => {
     });
   }
 
-  it('loses the entry of a provider that is removed, and keeps those of others', () => {
+  it('loses the entry of a provider that is removed, and accepts none of an unknown reporter', () => {
     const calico = { name: 'c', container: 'calico-node', image: 'calico/node:v3.28.0' };
     const both = networkPolicyStatusFields(rangePolicy(), known({ pods: [{}, calico] }), undefined, NOW);
     const foreign = { controllerName: 'example.com/agent', conditions: [] };
@@ -150,7 +151,8 @@ describe('the status of a policy', () => {
     const providers = after.providers?.map(({ controllerName }) => controllerName);
     assert.deepEqual(providers, ['projectcalico.org/felix']);
     assert.equal(after.summary?.providers, 'calico 3.28.0, example.com/agent');
-    assert.equal(findCondition(after.conditions, 'Accepted')?.status, 'True');
+    const condition = findCondition(after.conditions, 'Accepted');
+    assert.deepEqual([condition?.status, condition?.reason], ['Unknown', 'ReporterUnknown']);
     assert.ok(!isApplied(before, after));
   });
 

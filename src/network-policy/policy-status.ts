@@ -20,26 +20,14 @@ import {
   findCondition,
   isJsonObject,
   type KubernetesObject,
-  MAX_PROVIDER_ENTRIES,
-  type NetworkPolicyStatus,
   type ProviderEntry,
   setCondition,
   timeText,
 } from '../resources/index.ts';
 import { shortened } from '../values/index.ts';
 import type { PresentProvider, ClusterProviders } from './cluster-providers.ts';
-
-export type StatusFields = NonNullable<NetworkPolicyStatus['status']>;
-
-/** The field manager of our statuses, which our entries name. Others keep theirs. */
-export const STATUS_FIELD_MANAGER = 'portcullis-network-policy';
-
-/** The provider does what the policy says. */
-export const ACCEPTED = 'Accepted';
-/** Some of the policy has no effect, or is not enforced on some nodes. Absent otherwise. */
-export const PARTIAL_FAILURE = 'PartialFailure';
-/** The policy has no effect. Absent otherwise. */
-export const FAILURE = 'Failure';
+import { countedEntries } from './reported-entries.ts';
+import { ACCEPTED, FAILURE, PARTIAL_FAILURE, STATUS_FIELD_MANAGER, type StatusFields } from './status-terms.ts';
 
 type WarningEntry = NonNullable<ProviderEntry['warnings']>[number];
 type FindingEntry = NonNullable<StatusFields['findings']>[number];
@@ -50,8 +38,8 @@ const UNGUARDED_NODES = 'ProviderMissingOnNodes';
 const MAX_WARNINGS = 16;
 
 /**
- * The status to apply: our entries, and a summary that counts the entries of others too.
- * @param previous the status before, for the times of conditions and the entries of others
+ * The status to apply: our entries, and a summary that counts those of reporters, which replace ours.
+ * @param previous the status before, for the times of conditions and the entries of reporters
  * @param now milliseconds since 1970
  * @param redundancy that another policy of the namespace allows the same
  */
@@ -65,14 +53,20 @@ export function networkPolicyStatusFields(
   const generation = policy.metadata.generation ?? 0;
   const analysed = analysePolicy(readNetworkPolicy(isJsonObject(policy) ? policy : {}));
   const findings = [...findingsOf(analysed.policy), ...(redundancy === undefined ? [] : [redundancy])];
-  const entries = known.providers.map((present) => {
+  const reported = countedEntries(previous, known.reporting, generation);
+  const names = new Set(reported.map(({ controllerName }) => controllerName));
+  const inferred = known.providers.filter(({ controllerName }) => !names.has(controllerName));
+  const entries = inferred.map((present) => {
     const verdict = verdictOf(present, analysed);
     const before = previous?.providers?.find(({ controllerName }) => controllerName === verdict.controllerName);
     return { verdict, entry: providerEntry(present, verdict, known, before, generation, now) };
   });
   const ours = entries.map(({ entry }) => entry);
-  const all = [...ours, ...foreignEntries(previous, ours)];
-  const effect = worstEffect(entries.map(({ verdict }) => verdict));
+  const all = [...ours, ...reported];
+  const effect = worstEffect(
+    entries.map(({ verdict }) => verdict),
+    reported,
+  );
   return {
     observedGeneration: generation,
     catalogue: known.digest,
@@ -85,7 +79,7 @@ export function networkPolicyStatusFields(
     },
     providers: ours,
     ...(findings.length === 0 ? {} : { findings: findings.map(findingEntry) }),
-    conditions: rollup(all, previous?.conditions, generation, now),
+    conditions: rollup(all, known.unguardedNodes > 0, previous?.conditions, generation, now),
   };
 }
 
@@ -191,17 +185,10 @@ function conditions(
   });
 }
 
-/** The entries of other writers. Entries for providers that we report are ours, whoever wrote them. */
-function foreignEntries(previous: StatusFields | undefined, ours: readonly ProviderEntry[]): readonly ProviderEntry[] {
-  const names = new Set(ours.map(({ controllerName }) => controllerName));
-  return (previous?.providers ?? [])
-    .filter(({ controllerName, reporter }) => reporter !== STATUS_FIELD_MANAGER && !names.has(controllerName))
-    .slice(0, MAX_PROVIDER_ENTRIES);
-}
-
 /** The worst of all providers: each is responsible for its own nodes. */
 function rollup(
   entries: readonly ProviderEntry[],
+  hasUnguardedNodes: boolean,
   before: readonly Condition[] | undefined,
   generation: number,
   now: number,
@@ -223,16 +210,21 @@ function rollup(
     const [first] = found.filter(({ status }) => status === 'True');
     return first === undefined ? [] : [{ type, status: first.status, reason: first.reason, message: first.message }];
   });
-  return conditions([state, ...failures], false, before, generation, now);
+  return conditions([state, ...failures], hasUnguardedNodes, before, generation, now);
 }
 
 const RANK: Readonly<Record<ConditionStatus, number>> = { True: 0, Unknown: 1, False: 2 };
 const NO_PROVIDER_MESSAGE =
   'no network provider was found, so it is unknown whether this NetworkPolicy is enforced: declare one with a NetworkPolicyProvider';
 
-function worstEffect(verdicts: readonly ProviderVerdict[]): ProviderVerdict['effect'] {
+function worstEffect(
+  verdicts: readonly ProviderVerdict[],
+  reported: readonly ProviderEntry[],
+): ProviderVerdict['effect'] {
+  const features = reported.flatMap(({ features: used = [] }) => used).filter(({ status }) => status === 'False');
   const failed = verdicts.filter(({ accepted }) => accepted === 'False');
-  return failed.toSorted((one, other) => severityOf(other) - severityOf(one))[0]?.effect;
+  const effects = [...failed, ...features].flatMap(({ effect }) => effect ?? []);
+  return effects.toSorted((one, other) => EFFECTS.indexOf(other) - EFFECTS.indexOf(one))[0];
 }
 
 function severityOf({ accepted, effect }: Pick<ProviderVerdict, 'accepted' | 'effect'>): number {

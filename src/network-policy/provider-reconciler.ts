@@ -11,7 +11,7 @@ import {
 } from '../resources/index.ts';
 import { type ObjectCache, WrittenObjects } from '../runtime/index.ts';
 import { isSame } from './applied-status.ts';
-import { STATUS_FIELD_MANAGER } from './policy-status.ts';
+import { STATUS_FIELD_MANAGER } from './status-terms.ts';
 import type { ClusterProviders } from './cluster-providers.ts';
 import { isManaged } from './status-reconciler.ts';
 
@@ -47,7 +47,7 @@ export class ProviderReconciler {
     }
     const object = current ?? (await this.#apply(key, { metadata: { labels: MANAGED_BY }, spec: {} }, signal));
     const status = statusOf(object, known);
-    if (!isSame(object.status, status)) {
+    if (!isSame(withoutHeartbeat(object.status), status)) {
       await this.#apply(key, { status }, signal, 'status');
     }
   }
@@ -83,6 +83,12 @@ function isUntouched({ metadata, spec }: NetworkPolicyProvider): boolean {
   return isManaged(metadata.labels) && presence === 'Detected' && Object.keys(others).length === 0;
 }
 
+/** What we write of a status. The time is the reporter's. */
+function withoutHeartbeat(status: ProviderStatus | undefined): ProviderStatus | undefined {
+  const { renewTime: _renewTime, ...ours } = status ?? {};
+  return status && ours;
+}
+
 function statusOf(object: NetworkPolicyProvider, known: ClusterProviders): ProviderStatus {
   const name = object.metadata.name ?? '';
   const generation = object.metadata.generation ?? 0;
@@ -94,18 +100,26 @@ function statusOf(object: NetworkPolicyProvider, known: ClusterProviders): Provi
     isPresent: present === undefined ? 'False' : 'True',
     ...(version === undefined ? {} : { version }),
     ...(Object.keys(settings).length === 0 ? {} : { settings }),
+    ...(object.spec.reporter === undefined ? {} : { isReporting: isReporting(object, known) ? 'True' : 'False' }),
     ...(detected === undefined ? {} : { detected: { versions: detected.versions, nodes: detected.nodes.length } }),
-    conditions: setReadiness(object.status?.conditions, readinessOf(name, known), generation, Date.now()),
+    conditions: setReadiness(object.status?.conditions, readinessOf(object, known), generation, Date.now()),
   };
 }
 
-function readinessOf(name: string, known: ClusterProviders): Parameters<typeof setReadiness>[1] {
+/** Whether the entries that the provider writes itself count. */
+function isReporting({ metadata, spec }: NetworkPolicyProvider, { reporting }: ClusterProviders): boolean {
+  return reporting.get(spec.reporter?.controllerName ?? '')?.provider === metadata.name;
+}
+
+function readinessOf(object: NetworkPolicyProvider, known: ClusterProviders): Parameters<typeof setReadiness>[1] {
+  const name = object.metadata.name ?? '';
+  const isReported = isReporting(object, known);
   const mistake = known.mistakes.get(name);
   if (mistake !== undefined) {
     return { state: 'stalled', reason: 'InvalidCapabilities', message: `spec.capabilities do not count: ${mistake}` };
   }
   const present = known.providers.find(({ instance }) => instance.name === name);
-  if (present !== undefined && present.support === undefined) {
+  if (present !== undefined && present.support === undefined && !isReported) {
     const message = 'the catalogue does not have this provider: write spec.capabilities';
     return { state: 'stalled', reason: 'NotInCatalogue', message };
   }
@@ -114,6 +128,13 @@ function readinessOf(name: string, known: ClusterProviders): Parameters<typeof s
   const message =
     present === undefined
       ? 'does not count: see spec.presence, or another provider enforces policies on its nodes'
-      : `counts${missing}`;
+      : `counts${isReported ? ', by its own reports' : silence(object)}${missing}`;
   return { state: 'ready', reason: 'Evaluated', message };
+}
+
+/** Why the reports of a provider do not count. */
+function silence({ spec, status }: NetworkPolicyProvider): string {
+  return spec.reporter === undefined
+    ? ''
+    : `, by the catalogue: ${status?.renewTime === undefined ? 'its reporter has not written status.renewTime yet' : 'the status.renewTime of its reporter is too old or in the future, or another NetworkPolicyProvider has its controllerName'}`;
 }

@@ -10,24 +10,37 @@ import {
   NETWORK_POLICY_STATUSES,
   type NetworkPolicyStatus,
   type ObjectKey,
+  type ProviderEntry,
 } from '../resources/index.ts';
-import { type EventSink, type ObjectCache, WrittenObjects } from '../runtime/index.ts';
+import { type EventSink, type ObjectCache, type ReconcileResult, WrittenObjects } from '../runtime/index.ts';
+import { foreignEntries } from './reported-entries.ts';
+import { entriesWithOurFields } from './leftover-fields.ts';
 import { isApplied, statusDigest, withoutForgedEntries } from './applied-status.ts';
-import {
-  ACCEPTED,
-  networkPolicyStatusFields,
-  STATUS_FIELD_MANAGER,
-  type StatusFields,
-  statusSeverity,
-} from './policy-status.ts';
+import { networkPolicyStatusFields, statusSeverity } from './policy-status.ts';
+import { ACCEPTED, STATUS_FIELD_MANAGER, type StatusFields } from './status-terms.ts';
 import type { PolicyProjection } from './policy-projection.ts';
 import type { ClusterProviders } from './cluster-providers.ts';
+import type { Reporter } from './reporters.ts';
 import { inertTexts } from '../values/index.ts';
 
 /** The reason of the event about a status that others created for a NetworkPolicy that does not own it. */
 const FOREIGN_STATUS = 'ForeignNetworkPolicyStatus';
+/** The reason of the event about an entry of others for which no NetworkPolicyProvider names a reporter that runs. */
+const REPORT_REMOVED = 'NetworkPolicyReportRemoved';
 /** The reason of the event about an entry of ours that others changed. */
 const STATUS_OVERWRITTEN = 'NetworkPolicyStatusOverwritten';
+
+/** Time for a NetworkPolicyProvider that names a reporter to arrive, since watches are not in order. Milliseconds. */
+const UNKNOWN_REPORTER_MS = 10_000;
+
+interface Abandoned {
+  readonly abandoned: readonly ProviderEntry[];
+  /** When to look again, in milliseconds. */
+  readonly waitMs?: number;
+}
+
+/** What was done about a status of others. */
+export type ForgedKind = 'ignored' | 'overwritten' | 'removed';
 
 export interface StatusReconcilerOptions {
   readonly cluster: Pick<Cluster, 'patch' | 'delete'>;
@@ -38,7 +51,7 @@ export interface StatusReconcilerOptions {
   readonly redundancy: (key: ObjectKey) => NetworkPolicyFinding | undefined;
   readonly events: EventSink;
   /** Called for each ignored or overwritten status. */
-  readonly onForged: (kind: 'ignored' | 'overwritten') => void;
+  readonly onForged: (kind: ForgedKind) => void;
   /** Default: nothing is repeated in NetworkPolicies. */
   readonly projection?: PolicyProjection;
   /** Milliseconds since 1970. */
@@ -51,6 +64,8 @@ export class StatusReconciler {
   readonly #statuses: WrittenObjects<NetworkPolicyStatus>;
   /** Digests of what this process applied last, by uid: a difference was made by others. */
   readonly #applied = new Map<string, string>();
+  /** Since when statuses have entries of reporters that are not known, by uid. Milliseconds since 1970. */
+  readonly #unknownSince = new Map<string, number>();
 
   constructor(options: StatusReconcilerOptions) {
     this.#options = options;
@@ -58,31 +73,91 @@ export class StatusReconciler {
     options.statuses.subscribe(({ before, after }) => {
       if (after === undefined) {
         this.#applied.delete(before?.metadata.uid ?? '');
+        this.#unknownSince.delete(before?.metadata.uid ?? '');
       }
     });
   }
 
-  async reconcile(key: ObjectKey, signal: AbortSignal): Promise<void> {
+  async reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> {
     const policy = this.#options.policies.get(key);
     const current = this.#statuses.get(key);
     if (policy === undefined || policy.metadata.deletionTimestamp !== undefined) {
       await this.#removeOurs(key, current, signal);
-      return;
+      return {};
     }
-    if (current !== undefined && !isOwnedBy(current, policy)) {
+    if (current !== undefined && hasOtherOwner(current, policy)) {
       if (!(await this.#removeOurs(key, current, signal))) {
         this.#report(policy, FOREIGN_STATUS, 'ignored', 'its owner is not this NetworkPolicy. Delete it');
       }
-      return;
+      return {};
     }
+    const { abandoned, waitMs } = this.#abandoned(current);
+    const kept = current && (await this.#without(abandoned, key, policy, current, signal));
+    await this.#update(key, policy, kept, signal);
+    return waitMs === undefined ? {} : { requeueAfterMs: waitMs };
+  }
+
+  async #update(
+    key: ObjectKey,
+    policy: KubernetesObject,
+    current: NetworkPolicyStatus | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { providers, redundancy, now = Date.now, projection } = this.#options;
-    const status = inertTexts(networkPolicyStatusFields(policy, providers(), current?.status, now(), redundancy(key)));
+    const known = providers();
+    const status = inertTexts(networkPolicyStatusFields(policy, known, current?.status, now(), redundancy(key)));
     if (this.#isForged(current, status)) {
       this.#report(policy, FOREIGN_STATUS, 'ignored', 'another client wrote an entry in our name. Remove it');
-    } else if (!isApplied(current?.status, status)) {
+    } else if (!isApplied(current?.status, status) || hasLeftovers(current, known)) {
       await this.#write(key, policy, current, status, signal);
     }
     await projection?.write(policy, status, signal);
+  }
+
+  /** Entries of others that do not count: of a reporter that has expired at once, of one that is not known after some time. */
+  #abandoned(current: NetworkPolicyStatus | undefined): Abandoned {
+    const { providers, now = Date.now } = this.#options;
+    const { reporters, reporting } = providers();
+    const uid = current?.metadata.uid ?? '';
+    const foreign = foreignEntries(current?.status).filter(({ controllerName }) => !reporting.has(controllerName));
+    const expired = foreign.filter(({ controllerName }) => hasExpired(reporters.get(controllerName), now()));
+    if (expired.length === foreign.length) {
+      this.#unknownSince.delete(uid);
+      return { abandoned: expired };
+    }
+    const since = this.#unknownSince.get(uid) ?? now();
+    this.#unknownSince.set(uid, since);
+    const waitMs = since + UNKNOWN_REPORTER_MS - now();
+    return waitMs > 0 ? { abandoned: expired, waitMs } : { abandoned: foreign };
+  }
+
+  /** Removes entries of others, so that no field of them is left in ours. */
+  async #without(
+    abandoned: readonly ProviderEntry[],
+    key: ObjectKey,
+    policy: KubernetesObject,
+    current: NetworkPolicyStatus,
+    signal: AbortSignal,
+  ): Promise<NetworkPolicyStatus> {
+    if (abandoned.length === 0) {
+      return current;
+    }
+    const entries = current.status?.providers ?? [];
+    const indexes = abandoned.map((entry) => entries.indexOf(entry)).toSorted((one, other) => other - one);
+    const body = [
+      { op: 'test', path: '/metadata/resourceVersion', value: current.metadata.resourceVersion ?? '' },
+      ...indexes.map((index) => ({ op: 'remove', path: `/status/providers/${index}` })),
+    ];
+    const options = { fieldManager: STATUS_FIELD_MANAGER, subresource: 'status', signal };
+    const written = await this.#options.cluster.patch(NETWORK_POLICY_STATUSES, key, { type: 'json', body }, options);
+    this.#statuses.recordWrite(key, written);
+    const { reporters } = this.#options.providers();
+    const unknown = abandoned.map(({ controllerName }) => controllerName).filter((name) => !reporters.has(name));
+    if (unknown.length > 0) {
+      const text = `no NetworkPolicyProvider names a reporter of ${unknown.join(', ')}`;
+      this.#report(policy, REPORT_REMOVED, 'removed', text);
+    }
+    return written;
   }
 
   /** What is left of a former NetworkPolicy of the same name, where garbage collection has not deleted it yet. */
@@ -121,7 +196,8 @@ export class StatusReconciler {
     if (isOverwritten) {
       this.#report(policy, STATUS_OVERWRITTEN, 'overwritten', 'it was changed by another client, and is restored');
     }
-    const object = current ?? (await this.#apply(key, ownedBy(policy), signal));
+    const isOurs = current !== undefined && isOwnedBy(current, policy) && isManaged(current.metadata.labels);
+    const object = isOurs ? current : await this.#apply(key, ownedBy(policy), signal);
     const uid = object.metadata.uid ?? '';
     try {
       await this.#apply(key, { status }, signal, 'status');
@@ -160,7 +236,7 @@ export class StatusReconciler {
     return written;
   }
 
-  #report(policy: KubernetesObject, reason: string, kind: 'ignored' | 'overwritten', text: string): void {
+  #report(policy: KubernetesObject, reason: string, kind: ForgedKind, text: string): void {
     const { namespace = '', name = '' } = policy.metadata;
     const message = `the NetworkPolicyStatus ${namespace}/${name} is ${kind}: ${text}`;
     this.#options.events.event(policy, 'Warning', reason, message);
@@ -184,6 +260,23 @@ function ownedBy({ apiVersion, kind, metadata }: KubernetesObject): Readonly<Rec
     metadata: { labels: MANAGED_BY, ownerReferences: [{ apiVersion, kind, name, uid, controller: true }] },
     spec: {},
   };
+}
+
+function hasExpired(reporter: Reporter | undefined, now: number): boolean {
+  return reporter !== undefined && Number.isFinite(reporter.until) && reporter.until <= now;
+}
+
+/** Not one that a reporter created for the policy before we did, which we adopt. */
+function hasOtherOwner(object: NetworkPolicyStatus, policy: KubernetesObject): boolean {
+  return (object.metadata.ownerReferences ?? []).length > 0 && !isOwnedBy(object, policy);
+}
+
+/** Whether an entry that a reporter has taken over still has fields of ours. */
+function hasLeftovers(current: NetworkPolicyStatus | undefined, { reporting }: ClusterProviders): boolean {
+  const ours = current === undefined ? [] : entriesWithOurFields(current);
+  return foreignEntries(current?.status).some(
+    ({ controllerName }) => reporting.has(controllerName) && ours.includes(controllerName),
+  );
 }
 
 function isOwnedBy({ metadata }: NetworkPolicyStatus, policy: KubernetesObject): boolean {

@@ -14,7 +14,7 @@ import { errorText } from '../values/index.ts';
 import { NETWORK_POLICIES } from './network-policies.ts';
 import { PolicyProjection } from './policy-projection.ts';
 import type { ProjectionOptions } from './settings/projection-options.ts';
-import { STATUS_FIELD_MANAGER } from './policy-status.ts';
+import { STATUS_FIELD_MANAGER } from './status-terms.ts';
 
 export interface StatusRemovalOptions {
   readonly cluster: Cluster;

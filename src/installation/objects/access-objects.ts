@@ -7,7 +7,7 @@ import {
   EXTERNAL_CERTIFICATE_NAMESPACE_RULES,
   POLICY_SERVER_NAMESPACE_RULES,
 } from '../../lifecycle/access-rules/index.ts';
-import { NETWORK_POLICY_STATUS_RULES } from '../../network-policy/access-rules/index.ts';
+import { NETWORK_POLICY_REPORTER_RULES, NETWORK_POLICY_STATUS_RULES } from '../../network-policy/access-rules/index.ts';
 import {
   type AccessRule,
   ADMISSION_POLICIES,
@@ -129,7 +129,7 @@ const WRITE = ['create', 'update', 'patch', 'delete', 'deletecollection'];
  * ClusterRoles for users. Kubernetes aggregates `portcullis-view` into its roles `view`, `edit` and `admin`. Administrators bind
  * `portcullis-edit` in the namespaces whose users may write policies; aggregation into `edit` and `admin` is a value.
  * Cluster-wide policies, PolicyServers, and Policies, which have the rights of the governance account, are left to cluster
- * administrators.
+ * administrators. They bind `portcullis-network-policy-reporter` to the account of a network provider that reports for itself.
  * @param aggregateWrite a text in templates of the chart
  */
 export function userRoles(aggregateWrite: boolean | string): readonly KubernetesObject[] {
@@ -165,5 +165,6 @@ export function userRoles(aggregateWrite: boolean | string): readonly Kubernetes
     role('portcullis-edit', ['edit', 'admin'], String(aggregateWrite), [
       { apiGroups: [POLICIES_GROUP], resources: NAMESPACED, verbs: WRITE },
     ]),
+    role('portcullis-network-policy-reporter', [], '', NETWORK_POLICY_REPORTER_RULES),
   ];
 }

@@ -266,7 +266,7 @@ export function valuesDeclaration(version: string): ValueSection {
     }),
     userRoles: section('ClusterRoles for users.', {
       enabled: flag(
-        'Create the ClusterRoles portcullis-view, aggregated to the ClusterRoles view, edit and admin of Kubernetes, and portcullis-edit.',
+        'Create the ClusterRoles portcullis-view, aggregated to the ClusterRoles view, edit and admin of Kubernetes, portcullis-edit, and portcullis-network-policy-reporter.',
         true,
       ),
       aggregateWrite: flag(

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { ApiError } from '../../cluster/index.ts';
 import { type JsonObject, POLICIES } from '../../resources/index.ts';
 import type { ContributedFindings, ContributedKinds } from './contributed-kinds.ts';
+import type { GuardedKinds, GuardedWrite } from './guarded-kinds.ts';
 import { ownKindsConfiguration } from './own-kinds-configuration.ts';
 import type { OwnKindsReview } from './own-kinds-review.ts';
 import { OwnKindsRules, type RulesVerdict } from './own-kinds-rules.ts';
@@ -75,5 +77,31 @@ describe('kinds of other controllers', () => {
         scope: '*',
       },
     ]);
+  });
+
+  it('have a webhook that fails closed, and covers statuses, where it decides who may write', () => {
+    const target = { url: 'https://127.0.0.1:1', ca: '' };
+    const guarded: GuardedKinds = { name: 'reports', kinds: [POLICIES], refusal: () => undefined };
+    const { webhooks: own = [] } = ownKindsConfiguration(target, CONTROLLER);
+    const { webhooks = [] } = ownKindsConfiguration(target, CONTROLLER, [], [guarded]);
+    const [webhook] = webhooks.slice(own.length);
+    const { name, failurePolicy, rules } = webhook as { name: string; failurePolicy: string; rules: readonly object[] };
+    assert.deepEqual([name, failurePolicy], ['reports.own-kinds.portcullis.dev', 'Fail']);
+    assert.match(JSON.stringify(rules), /"resources":\["policies","policies\/status"\]/);
+  });
+
+  it('refuse what a guard refuses, but nothing of the controller', () => {
+    const refusal = ({ username, isStatus }: GuardedWrite): ApiError =>
+      new ApiError(403, 'Forbidden', `${username} ${isStatus ? 'status' : 'object'}`);
+    const rules = new OwnKindsRules({
+      controllerUser: CONTROLLER,
+      guarded: [{ name: 'reports', kinds: [POLICIES], refusal }],
+    });
+    const { group, kind } = POLICIES;
+    const write = { ...review('cap', object({}), object({ a: 1 })), group, kind, username: 'somebody' };
+    assert.equal(rules.validate(write).error?.message, 'somebody object');
+    assert.equal(rules.validate({ ...write, subresource: 'status' }).error?.message, 'somebody status');
+    assert.equal(rules.validate({ ...write, username: CONTROLLER }).error, undefined);
+    assert.equal(rules.validate({ ...write, operation: 'DELETE' }).error, undefined);
   });
 });

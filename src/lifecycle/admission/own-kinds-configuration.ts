@@ -12,6 +12,7 @@ import {
 } from '../../resources/index.ts';
 import { CALLER_NAME_PREFIX, CALLERS_PATH } from './caller-proofs.ts';
 import type { ContributedKinds } from './contributed-kinds.ts';
+import type { GuardedKinds } from './guarded-kinds.ts';
 import { clientConfig, type WebhookConfiguration, type WebhookTarget } from '../webhooks/webhook-object.ts';
 
 export const OWN_KINDS_CONFIGURATION = 'portcullis-own-kinds';
@@ -29,8 +30,8 @@ const WRITES = ['CREATE', 'UPDATE'];
 /**
  * The webhook configuration for our own kinds. It fails closed. This cannot lock users out: it covers our own kinds only, no
  * deletions, no writes of the controller, and no changes of other parts, so that garbage collection works while the endpoint
- * is down. It sets every field, so that a difference can be detected. The webhooks of contributed kinds fail open: their
- * rules mostly warn. So does the one for dry runs of the controller, which prove the addresses of API servers.
+ * is down. It sets every field, so that a difference can be detected. Those of guarded kinds fail closed as well: who may write
+ * them is decided here only. The webhooks of contributed kinds fail open: their rules mostly warn. So does the one for dry runs of the controller, which prove the addresses of API servers.
  *
  * @param controllerUser the user name of the controller
  */
@@ -38,6 +39,7 @@ export function ownKindsConfiguration(
   target: WebhookTarget,
   controllerUser: string,
   contributed: readonly ContributedKinds[] = [],
+  guarded: readonly GuardedKinds[] = [],
 ): WebhookConfiguration {
   const notTheController = {
     name: 'not-the-controller',
@@ -113,6 +115,21 @@ export function ownKindsConfiguration(
           },
         ],
       },
+      ...guarded.map(({ name, kinds }) => ({
+        name: `${name}.own-kinds.portcullis.dev`,
+        ...common,
+        rules: kinds.map(({ group, version, resource }) => ({
+          ...rule([group], [resource, `${resource}/status`]),
+          apiVersions: [version],
+        })),
+        matchConditions: [
+          notTheController,
+          {
+            name: 'status-differs',
+            expression: "request.operation == 'CREATE' || object.?status != oldObject.?status",
+          },
+        ],
+      })),
       ...contributed.map(({ name, kinds }) => ({
         name: `${name}.own-kinds.portcullis.dev`,
         ...common,

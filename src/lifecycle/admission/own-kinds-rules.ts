@@ -18,6 +18,7 @@ import { ObjectSchema } from '../../resources/validation/index.ts';
 import { checkPolicyAnnotations, checkServerAnnotations } from './annotation-rules.ts';
 import { warnOfFailedPin } from './pinned-revision.ts';
 import type { ContributedKinds } from './contributed-kinds.ts';
+import type { GuardedKinds } from './guarded-kinds.ts';
 import { checkFixedFields } from './fixed-fields.ts';
 import { Findings } from './findings.ts';
 import { type AuthorRightsNeeded, neededRights } from './needed-rights.ts';
@@ -32,6 +33,8 @@ export interface OwnKindsRulesOptions extends PolicyRulesOptions, PolicyServerRu
   readonly controllerUser: string;
   /** Kinds of other controllers, with their rules. Default: none. */
   readonly contributed?: readonly ContributedKinds[];
+  /** Kinds of other controllers of which users may write certain parts only. Default: none. */
+  readonly guarded?: readonly GuardedKinds[];
 }
 
 /** The verdict by the object alone. */
@@ -51,13 +54,21 @@ const ALLOWED: OwnKindsVerdict = { warnings: [] };
 export class OwnKindsRules {
   readonly #controllerUser: string;
   readonly #contributed: readonly ContributedKinds[];
+  readonly #guarded: readonly GuardedKinds[];
   readonly #policies: PolicyRules;
   readonly #servers: PolicyServerRulesOptions;
   readonly #schemas = new Map<OwnKind, ObjectSchema>();
 
-  constructor({ controllerUser, contributed = [], appliesVerification, ...options }: OwnKindsRulesOptions) {
+  constructor({
+    controllerUser,
+    contributed = [],
+    guarded = [],
+    appliesVerification,
+    ...options
+  }: OwnKindsRulesOptions) {
     this.#controllerUser = controllerUser;
     this.#contributed = contributed;
+    this.#guarded = guarded;
     this.#servers = { appliesVerification };
     this.#policies = new PolicyRules(options);
   }
@@ -70,7 +81,7 @@ export class OwnKindsRules {
     }
     const kind = OWN_KINDS.find((one) => isOf(review, one));
     if (kind === undefined) {
-      return this.#validateContributed(review, object);
+      return this.#validateGuarded(review, object) ?? this.#validateContributed(review, object);
     }
     if (kind.kind === POLICY_REVISIONS.kind) {
       return this.#validateRevision(review, object);
@@ -102,6 +113,19 @@ export class OwnKindsRules {
     const findings = new Findings();
     this.#check(kind, { operation: 'CREATE', oldObject: undefined }, object, true, findings);
     return findings;
+  }
+
+  /** @returns undefined for kinds that are not guarded */
+  #validateGuarded(review: OwnKindsReview, object: JsonObject): OwnKindsVerdict | undefined {
+    const guard = this.#guarded.find(({ kinds }) => kinds.some((one) => isOf(review, one)));
+    const kind = guard?.kinds.find((one) => isOf(review, one));
+    if (guard === undefined || kind === undefined) {
+      return undefined;
+    }
+    const { username, oldObject } = review;
+    const name = nameOf(review);
+    const error = guard.refusal({ kind, name, username, object, oldObject, isStatus: review.subresource === 'status' });
+    return { ...(error === undefined ? {} : { error }), warnings: [] };
   }
 
   #validateContributed(review: OwnKindsReview, object: JsonObject): OwnKindsVerdict {

@@ -116,7 +116,7 @@ export class OwnKindsWebhook implements Runnable {
     this.ready = this.#url.promise.then(() => undefined);
     // `start` throws the same error.
     this.ready.catch(() => undefined);
-    const { caches, service, reached, controllerUser, contributed, log, metrics } = options;
+    const { caches, service, reached, controllerUser, contributed, guarded, log, metrics } = options;
     const authorities = typeof options.ca === 'string' ? fixedBundle(options.ca) : options.ca;
     this.registration = new OwnKindsRegistration({
       cluster,
@@ -125,7 +125,9 @@ export class OwnKindsWebhook implements Runnable {
         const url = await this.url;
         const ca = authorities.bundle();
         const target = service === undefined ? { url } : { service };
-        return ca === undefined ? undefined : ownKindsConfiguration({ ...target, ca }, controllerUser, contributed);
+        return ca === undefined
+          ? undefined
+          : ownKindsConfiguration({ ...target, ca }, controllerUser, contributed, guarded);
       },
       isReachable: () => service === undefined || reached === undefined || reached.isReachable(service.name),
       subscribe: (listener) => {

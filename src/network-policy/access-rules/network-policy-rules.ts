@@ -37,6 +37,25 @@ export const NETWORK_POLICY_SUBRESOURCE_RULES: readonly AccessRule[] = [
   { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies/status'], verbs: ['patch'] },
 ];
 
+/**
+ * Rights of a network provider that reports for itself. RBAC ends at the subresource: the webhook for our own kinds limits it to the
+ * entries of the `controllerName` that its NetworkPolicyProvider has, and to the heartbeat.
+ */
+export const NETWORK_POLICY_REPORTER_RULES: readonly AccessRule[] = [
+  { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [PORTCULLIS_GROUP], resources: ['networkpolicyproviders'], verbs: ['get'] },
+  {
+    apiGroups: [PORTCULLIS_GROUP],
+    resources: ['networkpolicystatuses'],
+    verbs: ['get', 'list', 'watch', 'create', 'patch'],
+  },
+  {
+    apiGroups: [PORTCULLIS_GROUP],
+    resources: ['networkpolicystatuses/status', 'networkpolicyproviders/status'],
+    verbs: ['patch'],
+  },
+];
+
 /** Rights to the own kinds. A controller that is switched off has them too: it removes what it wrote. */
 export const NETWORK_POLICY_STATUS_RULES: readonly AccessRule[] = [
   {

@@ -1,4 +1,15 @@
-import { anything, choice, defaulted, entries, integer, list, object, optional, text } from '../schema-builder.ts';
+import {
+  anything,
+  choice,
+  defaulted,
+  entries,
+  integer,
+  list,
+  object,
+  optional,
+  text,
+  time,
+} from '../schema-builder.ts';
 import { CONDITIONS, OBSERVED_GENERATION, PORTCULLIS_GROUP, UNSEEN } from '../kind-declarations/common-schemas.ts';
 import { AGE_COLUMN, column, ownKind } from '../kind-declarations/own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from '../kind-declarations/own-kind.ts';
@@ -7,11 +18,28 @@ const VERSION = { maxLength: 253 } as const;
 const SETTINGS = (description: string) =>
   optional(entries(description, text('The value.', { maxLength: 1024 }), { maxProperties: 64 }));
 
+const REPORTER = object('Who reports for the provider: its entries replace what the controller concludes.', {
+  controllerName: text('The key of its entries in `status.providers`, as DOMAIN/PATH: `cilium.io/agent`.', {
+    minLength: 1,
+    maxLength: 507,
+  }),
+  username: text(
+    'The only user who may write these entries, as `kubectl auth whoami` says: `system:serviceaccount:NAMESPACE:NAME`.',
+    { minLength: 1, maxLength: 1024 },
+  ),
+  expireAfterSeconds: defaulted(
+    integer('The entries count for so long after `status.renewTime`.', { minimum: 30, maximum: 86_400 }),
+    600,
+  ),
+});
+
 const STATUS_FIELDS = {
   observedGeneration: OBSERVED_GENERATION,
   isPresent: optional({ ...choice('Whether the provider counts.', ['True', 'False']) }),
   version: optional(text('The version that counts.', VERSION)),
   settings: SETTINGS('The settings that count.'),
+  renewTime: optional(time('When the reporter last said that it runs. Only it writes this.')),
+  isReporting: optional({ ...choice('Whether the entries of the reporter count.', ['True', 'False']) }),
   detected: optional(
     object('What is detected.', {
       versions: list('All versions that run, the lowest first.', text('A version.', VERSION), {
@@ -44,12 +72,14 @@ const networkPolicyProvider = {
     capabilities: optional(
       anything('What the provider supports, in the format of the catalogue: it extends or replaces its entries.'),
     ),
+    reporter: optional(REPORTER),
   }),
   status: object('What is detected, and what counts.', STATUS_FIELDS, { default: UNSEEN }),
   columns: [
     column('Present', '.status.isPresent'),
     column('Version', '.status.version'),
     column('Nodes', '.status.detected.nodes', { type: 'integer' }),
+    column('Reporting', '.status.isReporting'),
     AGE_COLUMN,
     column('Message', '.status.conditions[?(@.type=="Ready")].message', { isWide: true }),
   ],

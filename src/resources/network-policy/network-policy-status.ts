@@ -11,7 +11,7 @@ import { AGE_COLUMN, column, ownKind } from '../kind-declarations/own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from '../kind-declarations/own-kind.ts';
 
 /** Providers of a cluster: one for each node pool and migration, with room for entries of the providers themselves. */
-export const MAX_PROVIDER_ENTRIES = 16;
+const MAX_PROVIDER_ENTRIES = 16;
 /** More than the features that the catalogue has. */
 const MAX_FEATURE_ENTRIES = 32;
 
@@ -69,7 +69,9 @@ const PROVIDER_ENTRY = object('What one provider does with the policy.', {
   name: optional(text('The name of the provider in the catalogue.', { maxLength: 253 })),
   version: optional(text('The lowest version that runs.', { maxLength: 253 })),
   os: optional(choice('The operating system of its nodes, if it is for one only.', ['linux', 'windows'])),
-  reporter: optional(text('The field manager that writes the entry.', { maxLength: 128 })),
+  reporter: optional(
+    text('Who writes the entry: `portcullis-network-policy`, or a name of the provider.', { maxLength: 128 }),
+  ),
   conditions: optional(
     listByKey('`Accepted`, and `PartialFailure` or `Failure` while True.', ['type'], CONDITION, { maxItems: 8 }),
   ),
@@ -117,7 +119,7 @@ const networkPolicyStatus = {
   categories: ['portcullis'],
   scope: 'Namespaced',
   description:
-    'What the network providers do with the NetworkPolicy of the same name, which owns it. Written by the controller; providers may add entries of their own.',
+    'What the network providers do with the NetworkPolicy of the same name, which owns it. Written by the controller; a provider writes the entry of the `controllerName` that its NetworkPolicyProvider gives to it.',
   spec: object('Empty: the NetworkPolicy has the specification.', {}),
   status: object('What the providers do.', STATUS_FIELDS, { default: UNSEEN }),
   columns: [

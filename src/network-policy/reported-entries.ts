@@ -1,0 +1,64 @@
+// The entries of a NetworkPolicyStatus that providers write themselves, and what of them counts.
+import { type Condition, findCondition, type ProviderEntry } from '../resources/index.ts';
+import { ACCEPTED, FAILURE, PARTIAL_FAILURE, STATUS_FIELD_MANAGER, type StatusFields } from './status-terms.ts';
+
+/** A provider has not reported the newest spec of the policy yet. */
+const REPORT_OUTDATED = 'ReportOutdated';
+/** A provider has an entry without the condition `Accepted`. */
+const REPORT_INCOMPLETE = 'ReportIncomplete';
+/** Nobody who may write the entry says that it runs. */
+const REPORTER_UNKNOWN = 'ReporterUnknown';
+
+/** The entries of others. */
+export function foreignEntries(status: StatusFields | undefined): readonly ProviderEntry[] {
+  return (status?.providers ?? []).filter(({ reporter }) => reporter !== STATUS_FIELD_MANAGER);
+}
+
+/**
+ * The entries of others, as they count for a generation of the policy.
+ * @param reporting the controllerNames of reporters that run
+ */
+export function countedEntries(
+  status: StatusFields | undefined,
+  reporting: Pick<ReadonlySet<string>, 'has'>,
+  generation: number,
+): readonly ProviderEntry[] {
+  return foreignEntries(status).map((entry) =>
+    reporting.has(entry.controllerName)
+      ? countedEntry(entry, generation)
+      : unknownEntry(
+          entry,
+          REPORTER_UNKNOWN,
+          `no NetworkPolicyProvider names a reporter of ${entry.controllerName} that runs`,
+        ),
+  );
+}
+
+/** What is said of another generation does not count, and what contradicts itself is not accepted. */
+function countedEntry(entry: ProviderEntry, generation: number): ProviderEntry {
+  const isCurrent = ({ observedGeneration }: Pick<Condition, 'observedGeneration'>): boolean =>
+    observedGeneration === generation;
+  const accepted = findCondition(entry.conditions, ACCEPTED);
+  if (accepted === undefined) {
+    return unknownEntry(entry, REPORT_INCOMPLETE, `the entry of ${entry.controllerName} has no condition ${ACCEPTED}`);
+  }
+  if (!isCurrent(accepted)) {
+    const message = `${entry.controllerName} has not reported generation ${generation} of the policy yet`;
+    return unknownEntry(entry, REPORT_OUTDATED, message);
+  }
+  const features = (entry.features ?? []).filter(isCurrent);
+  const failures = [FAILURE, PARTIAL_FAILURE].flatMap((type) => findCondition(entry.conditions, type) ?? []);
+  const failed = failures.filter((condition) => condition.status === 'True' && isCurrent(condition));
+  const [doubt] = [...failed, ...features.filter(({ status }) => status === 'False')];
+  const isDoubted = accepted.status === 'True' && doubt !== undefined;
+  const counted: Condition = isDoubted
+    ? { ...accepted, status: 'False', reason: doubt.reason, message: doubt.message }
+    : accepted;
+  return { ...entry, features, conditions: [counted, ...failed] };
+}
+
+function unknownEntry(entry: ProviderEntry, reason: string, message: string): ProviderEntry {
+  const { features: _features, ...others } = entry;
+  const { lastTransitionTime = '' } = findCondition(entry.conditions, ACCEPTED) ?? {};
+  return { ...others, conditions: [{ type: ACCEPTED, status: 'Unknown', reason, message, lastTransitionTime }] };
+}

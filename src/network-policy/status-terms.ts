@@ -1,0 +1,17 @@
+// The words of a NetworkPolicyStatus.
+import type { NetworkPolicyStatus } from '../resources/index.ts';
+
+export type StatusFields = NonNullable<NetworkPolicyStatus['status']>;
+
+/** The field manager of our statuses, which our entries name as their reporter. Others have another one. */
+export const STATUS_FIELD_MANAGER = 'portcullis-network-policy';
+
+/** The provider does what the policy says. */
+export const ACCEPTED = 'Accepted';
+/** Some of the policy has no effect, or is not enforced on some nodes. Absent otherwise. */
+export const PARTIAL_FAILURE = 'PartialFailure';
+/** The policy has no effect. Absent otherwise. */
+export const FAILURE = 'Failure';
+
+/** The conditions that we write. */
+export const OUR_CONDITIONS: readonly string[] = [ACCEPTED, PARTIAL_FAILURE, FAILURE];
