@@ -5,7 +5,7 @@ import { GOVERNANCE_CONTROLLER_RULES } from '../governance/access-rules/index.ts
 import type { GovernanceSettings } from '../governance/settings/index.ts';
 import { type LoadCatalogue, NetworkPolicyControllers, ReportGuard, StatusRemoval } from '../network-policy/index.ts';
 import { NETWORK_POLICY_STATUS_RULES } from '../network-policy/access-rules/index.ts';
-import type { ProjectionOptions } from '../network-policy/settings/index.ts';
+import type { AnnotationMode } from '../network-policy/settings/index.ts';
 import {
   CopyService,
   type CopySettings,
@@ -62,8 +62,8 @@ export interface AssemblyOptions {
    * NETWORK_POLICY_READER_RULES and NETWORK_POLICY_STATUS_RULES. Default: they are left alone.
    */
   readonly networkPolicyStatus?: boolean;
-  /** What of these statuses is repeated in NetworkPolicies. Default: nothing. */
-  readonly networkPolicyProjection?: ProjectionOptions;
+  /** Whether these statuses are repeated in annotations of NetworkPolicies. Default: `none`. */
+  readonly networkPolicyAnnotation?: AnnotationMode;
   /** Default: the builtin catalogue of network providers. */
   readonly networkPolicyCatalogue?: LoadCatalogue | undefined;
 }
@@ -190,8 +190,7 @@ export function assembleController(options: AssemblyOptions): AssembledControlle
     runtime.add('cache', { name: 'governance caches', start: (signal) => governed.start(signal) });
     runtime.add('leader', controllers);
   }
-  const { networkPolicyProjection, networkPolicyCatalogue: loadCatalogue } = options;
-  const projection = networkPolicyProjection === undefined ? {} : { projection: networkPolicyProjection };
+  const { networkPolicyAnnotation: annotation, networkPolicyCatalogue: loadCatalogue } = options;
   if (options.networkPolicyStatus !== undefined) {
     // Without `ready`.
     runtime.add('cache', { name: 'network policy caches', start: (signal) => networkPolicyCaches.start(signal) });
@@ -206,12 +205,12 @@ export function assembleController(options: AssemblyOptions): AssembledControlle
         registry,
         log,
         metrics,
-        ...projection,
+        annotation,
         ...(loadCatalogue === undefined ? {} : { loadCatalogue }),
       }),
     );
   } else if (options.networkPolicyStatus === false) {
-    runtime.add('leader', new StatusRemoval({ cluster, log, ...projection }));
+    runtime.add('leader', new StatusRemoval({ cluster, log }));
   }
   return {
     runtime,

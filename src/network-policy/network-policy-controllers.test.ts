@@ -21,7 +21,7 @@ import {
 import { SharedCaches } from '../runtime/index.ts';
 import type { LoadCatalogue } from './current-catalogue.ts';
 import { NetworkPolicyControllers } from './network-policy-controllers.ts';
-import type { ProjectionOptions } from './settings/projection-options.ts';
+import type { AnnotationMode } from './settings/annotation-mode.ts';
 import { StatusRemoval } from './status-removal.ts';
 import { agentPod, rangePolicy } from './testing/sample-cluster.ts';
 
@@ -100,7 +100,7 @@ describe('the status of NetworkPolicies', () => {
   });
 
   /** The controllers, until they are disposed. */
-  const started = async (projection?: ProjectionOptions, loadCatalogue?: LoadCatalogue): Promise<AsyncDisposable> => {
+  const started = async (annotation?: AnnotationMode, loadCatalogue?: LoadCatalogue): Promise<AsyncDisposable> => {
     const stop = new AbortController();
     const caches = new SharedCaches({ cluster: cluster.admin, log });
     registry = new Registry();
@@ -118,7 +118,7 @@ describe('the status of NetworkPolicies', () => {
       log,
       detectionIntervalMs: 10,
       comparisonDelayMs: 10,
-      ...(projection === undefined ? {} : { projection }),
+      annotation,
       ...(loadCatalogue === undefined ? {} : { loadCatalogue }),
     });
     const ends = [caches.start(stop.signal), controllers.start(stop.signal)];
@@ -362,7 +362,8 @@ describe('the status of NetworkPolicies', () => {
       writes.slice(count).filter((one) => one.startsWith('NetworkPolicyStatus')),
       ['NetworkPolicyStatus/myegress/status'],
     );
-    assert.deepEqual(await cluster.admin.get(POLICIES, KEY), policy);
+    const { metadata, spec: rules } = await cluster.admin.get<KubernetesObject>(POLICIES, KEY);
+    assert.deepEqual([metadata.generation, rules], [policy.metadata.generation, policy['spec']]);
     assert.equal((await status()).status?.summary?.unsupported, undefined);
   });
 
@@ -493,9 +494,8 @@ features:
     const text = async (): Promise<string> =>
       (await cluster.admin.get<KubernetesObject>(POLICIES, KEY)).metadata.annotations?.[ANNOTATION] ?? '';
     const before = await cluster.admin.get<KubernetesObject>(POLICIES, KEY);
-    const projection = { annotation: 'write', subresource: true } as const;
     {
-      await using _ = await started(projection);
+      await using _ = await started('write');
       await until(async () => (await text()).startsWith('Accepted=False, FeatureNotSupported'));
       const edit = { metadata: { annotations: { [ANNOTATION]: 'Accepted=True' } } };
       await cluster.admin.patch(POLICIES, KEY, { type: 'merge', body: edit });
@@ -509,7 +509,7 @@ features:
       await settled();
       assert.equal(writes.length, count);
     }
-    await new StatusRemoval({ cluster: cluster.admin, log, projection }).remove(signal);
+    await new StatusRemoval({ cluster: cluster.admin, log }).remove(signal);
     const { metadata, spec, status: fields } = await cluster.admin.get<KubernetesObject>(POLICIES, KEY);
     assert.deepEqual([metadata.annotations, metadata.generation, spec], [undefined, 1, before['spec']]);
     assert.deepEqual(fields ?? {}, {});

@@ -16,6 +16,7 @@ import {
 } from '../resources/index.ts';
 import {
   aborted,
+  anyOf,
   Controller,
   type EventSink,
   generationChanged,
@@ -37,7 +38,7 @@ import { NETWORK_POLICIES } from './network-policies.ts';
 import { NetworkPolicyMetrics } from './network-policy-metrics.ts';
 import { PROVIDER_CONFIG_MAPS } from './access-rules/network-policy-rules.ts';
 import { PolicyProjection, projectionChanged } from './policy-projection.ts';
-import type { ProjectionOptions } from './settings/projection-options.ts';
+import type { AnnotationMode } from './settings/annotation-mode.ts';
 import { ProviderReconciler } from './provider-reconciler.ts';
 import { type ClusterProviders, clusterProviders } from './cluster-providers.ts';
 import { RedundantPolicies } from './redundant-policies.ts';
@@ -64,8 +65,8 @@ export interface NetworkPolicyOptions {
   readonly registry: Registry;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
-  /** What is repeated in the NetworkPolicies themselves. Default: nothing. */
-  readonly projection?: ProjectionOptions;
+  /** Whether statuses are repeated in an annotation of their NetworkPolicies. Default: `none`. */
+  readonly annotation?: AnnotationMode | undefined;
   /** Loads the catalogue that extends the builtin one. Until it succeeds, the builtin one counts. Default: it always does. */
   readonly loadCatalogue?: LoadCatalogue;
   /** Shortest time between two detections, in milliseconds. Default: {@link DETECTION_INTERVAL_MS}. */
@@ -235,7 +236,8 @@ export class NetworkPolicyControllers implements Runnable {
     metrics: NetworkPolicyMetrics,
   ): Controller {
     const policies = this.#policies;
-    const { projection, events } = this.#options;
+    const { annotation = 'none', events, log } = this.#options;
+    const { discovery } = this.#options.cluster;
     const reconciler = new StatusReconciler({
       cluster,
       policies,
@@ -244,13 +246,11 @@ export class NetworkPolicyControllers implements Runnable {
       redundancy: (key) => this.#redundant.find(key),
       events,
       onForged: (kind) => metrics.forged(kind),
-      ...(projection === undefined ? {} : { projection: new PolicyProjection(cluster, policies, projection) }),
+      projection: new PolicyProjection({ cluster, discovery, policies, annotation, log }),
     });
-    const counts: Predicate =
-      projection === undefined ? generationChanged : (change) => generationChanged(change) || projectionChanged(change);
     return this.#controller('network-policy-status', {
       reconcile: (key, signal) => reconciler.reconcile(key, signal),
-      watches: [watch(policies, { when: [counts] }), watch(this.#statuses)],
+      watches: [watch(policies, { when: [anyOf(generationChanged, projectionChanged)] }), watch(this.#statuses)],
       events: { sink: events, of: (key) => policies.get(key) },
     });
   }

@@ -1,5 +1,7 @@
-// Repeats the status of a NetworkPolicy in the NetworkPolicy itself, where that is switched on.
-import { type Cluster, unlessGone } from '../cluster/index.ts';
+// Repeats the status of a NetworkPolicy in the NetworkPolicy itself: in its status where the API server serves one, and in an
+// annotation where that is switched on.
+import type { Logger } from 'pino';
+import { ApiError, type Cluster, type Discovery, unlessGone } from '../cluster/index.ts';
 import {
   ANNOTATIONS,
   apiVersionOf,
@@ -11,40 +13,75 @@ import {
   textOf,
 } from '../resources/index.ts';
 import { type ObjectCache, type Predicate, WrittenObjects } from '../runtime/index.ts';
-import { shortened } from '../values/index.ts';
+import { errorText, shortened } from '../values/index.ts';
 import { isSame } from './applied-status.ts';
-import type { ProjectionOptions } from './settings/projection-options.ts';
+import type { AnnotationMode } from './settings/annotation-mode.ts';
 import { NETWORK_POLICIES } from './network-policies.ts';
 import { ACCEPTED, OUR_CONDITIONS, STATUS_FIELD_MANAGER, type StatusFields } from './status-terms.ts';
 
 /** Characters of the annotation: CNI agents keep all NetworkPolicies in memory. */
 const MAX_ANNOTATION = 512;
 
+export interface PolicyProjectionOptions {
+  readonly cluster: Pick<Cluster, 'patch'>;
+  readonly discovery: Pick<Discovery, 'find'>;
+  readonly policies: Pick<ObjectCache, 'get' | 'subscribe'>;
+  readonly annotation: AnnotationMode;
+  readonly log: Logger;
+}
+
 /** Writes only what differs. Never writes a spec. */
 export class PolicyProjection {
-  readonly #cluster: Pick<Cluster, 'patch'>;
+  readonly #options: PolicyProjectionOptions;
   readonly #policies: WrittenObjects;
-  readonly #options: ProjectionOptions;
+  /** What this process has no right to, so that it is not tried again for each policy. */
+  readonly #refused = new Set<string>();
 
-  constructor(
-    cluster: Pick<Cluster, 'patch'>,
-    policies: Pick<ObjectCache, 'get' | 'subscribe'>,
-    options: ProjectionOptions,
-  ) {
-    this.#cluster = cluster;
-    this.#policies = new WrittenObjects(policies);
+  constructor(options: PolicyProjectionOptions) {
     this.#options = options;
+    this.#policies = new WrittenObjects(options.policies);
   }
 
   /** @throws ApiError, ClusterError */
   async write(policy: KubernetesObject, status: StatusFields, signal: AbortSignal): Promise<void> {
-    const { annotation = 'none', subresource = false } = this.#options;
-    const current = this.#policies.get(keyOf(policy)) ?? policy;
-    if (annotation !== 'none') {
-      await this.#annotate(current, annotation === 'write' ? annotationOf(status) : undefined, signal);
+    const { annotation } = this.#options;
+    const annotate = (value?: string): Promise<void> => this.#annotate(this.#newest(policy), value, signal);
+    if (annotation === 'none') {
+      await this.#asFarAsAllowed('networkpolicies', () => annotate());
+    } else {
+      await annotate(annotation === 'write' ? annotationOf(status) : undefined);
     }
-    if (subresource) {
-      await this.#writeConditions(current, status.conditions ?? [], signal);
+    if (await this.#hasStatus(signal)) {
+      const write = (): Promise<void> => this.#writeConditions(this.#newest(policy), status.conditions ?? [], signal);
+      await this.#asFarAsAllowed('networkpolicies/status', write);
+    }
+  }
+
+  #newest(policy: KubernetesObject): KubernetesObject {
+    return this.#policies.get(keyOf(policy)) ?? policy;
+  }
+
+  /** Whether the API server serves the status of KEP-2943. */
+  async #hasStatus(signal: AbortSignal): Promise<boolean> {
+    const type = await this.#options.discovery.find(apiVersionOf(NETWORK_POLICIES), NETWORK_POLICIES.kind, { signal });
+    return type?.subresources.includes('status') === true;
+  }
+
+  async #asFarAsAllowed(resource: string, write: () => Promise<void>): Promise<void> {
+    if (this.#refused.has(resource)) {
+      return;
+    }
+    try {
+      await write();
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === 403)) {
+        throw error;
+      }
+      this.#refused.add(resource);
+      this.#options.log.warn(
+        { resource, error: errorText(error) },
+        'no right to what NetworkPolicies say of their status',
+      );
     }
   }
 
@@ -57,7 +94,9 @@ export class PolicyProjection {
     const body = { metadata: { uid, annotations: { [ANNOTATIONS.networkPolicyStatus]: value ?? null } } };
     const options = { fieldManager: STATUS_FIELD_MANAGER, signal };
     const key = keyOf(policy);
-    const written = await unlessGone(this.#cluster.patch(NETWORK_POLICIES, key, { type: 'merge', body }, options));
+    const written = await unlessGone(
+      this.#options.cluster.patch(NETWORK_POLICIES, key, { type: 'merge', body }, options),
+    );
     if (written !== undefined) {
       this.#policies.recordWrite(key, written);
     }
@@ -80,7 +119,7 @@ export class PolicyProjection {
     };
     const patch = { type: 'apply', body: isJsonObject(body) ? body : {}, force: true } as const;
     const options = { fieldManager: STATUS_FIELD_MANAGER, subresource: 'status', signal };
-    const written = await unlessGone(this.#cluster.patch(NETWORK_POLICIES, key, patch, options));
+    const written = await unlessGone(this.#options.cluster.patch(NETWORK_POLICIES, key, patch, options));
     if (written !== undefined) {
       this.#policies.recordWrite(key, written);
     }
@@ -95,12 +134,13 @@ export const projectionChanged: Predicate = ({ before, after }) =>
     after.metadata.annotations?.[ANNOTATIONS.networkPolicyStatus] ||
     !isSame(byType(conditionsOf(before)), byType(conditionsOf(after))));
 
-/** The verdict in one line: `False, FeatureNotSupported, FailClosed: Cilium 1.15.4 allows only port 30000`. */
-export function annotationOf({ conditions, summary }: StatusFields): string {
+/** The verdict in one line: `Accepted=False, FeatureNotSupported, FailClosed, generation 2, since 2026-11-24T08:00:00Z: …`. */
+export function annotationOf({ conditions, summary, observedGeneration }: StatusFields): string {
   const accepted = findCondition(conditions, ACCEPTED);
-  const { status = 'Unknown', reason = '', message = '' } = accepted ?? {};
+  const { status = 'Unknown', reason = '', message = '', lastTransitionTime = '' } = accepted ?? {};
   const state = [status, reason, summary?.effect ?? ''].filter((text) => text !== '' && text !== 'Accepted');
-  return shortened(`Accepted=${state.join(', ')}: ${message}`, MAX_ANNOTATION);
+  const when = `generation ${observedGeneration ?? 0}, since ${lastTransitionTime}`;
+  return shortened(`Accepted=${state.join(', ')}, ${when}: ${message}`, MAX_ANNOTATION);
 }
 
 /** A condition as others may have written it. */

@@ -52,8 +52,7 @@ export interface StatusReconcilerOptions {
   readonly events: EventSink;
   /** Called for each ignored or overwritten status. */
   readonly onForged: (kind: ForgedKind) => void;
-  /** Default: nothing is repeated in NetworkPolicies. */
-  readonly projection?: PolicyProjection;
+  readonly projection: PolicyProjection;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
 }
@@ -111,7 +110,7 @@ export class StatusReconciler {
     } else if (!isApplied(current?.status, status) || hasLeftovers(current, known)) {
       await this.#write(key, policy, current, status, signal);
     }
-    await projection?.write(policy, status, signal);
+    await projection.write(policy, status, signal);
   }
 
   /** Entries of others that do not count: of a reporter that has expired at once, of one that is not known after some time. */

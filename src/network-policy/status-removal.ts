@@ -13,14 +13,11 @@ import { aborted, type Runnable } from '../runtime/index.ts';
 import { errorText } from '../values/index.ts';
 import { NETWORK_POLICIES } from './network-policies.ts';
 import { PolicyProjection } from './policy-projection.ts';
-import type { ProjectionOptions } from './settings/projection-options.ts';
 import { STATUS_FIELD_MANAGER } from './status-terms.ts';
 
 export interface StatusRemovalOptions {
   readonly cluster: Cluster;
   readonly log: Logger;
-  /** What else was switched on: it goes, too. */
-  readonly projection?: ProjectionOptions;
 }
 
 /** Removes what the controller wrote, once, when it is switched off. The entries of other writers stay. */
@@ -52,19 +49,15 @@ export class StatusRemoval implements Runnable {
         await this.#release(type, object, signal);
       }
     }
-    const { annotation = 'none', subresource = false } = this.#options.projection ?? {};
-    if (annotation !== 'none' || subresource) {
-      await this.#clearPolicies(subresource, annotation !== 'none', signal);
-    }
+    await this.#clearPolicies(signal);
   }
 
-  async #clearPolicies(subresource: boolean, annotation: boolean, signal: AbortSignal): Promise<void> {
-    const { cluster } = this.#options;
-    const projection = new PolicyProjection(
-      cluster,
-      { get: () => undefined, subscribe: () => () => {} },
-      { annotation: annotation ? 'remove' : 'none', subresource },
-    );
+  /** What the NetworkPolicies themselves say of it. */
+  async #clearPolicies(signal: AbortSignal): Promise<void> {
+    const { cluster, log } = this.#options;
+    const policies = { get: () => undefined, subscribe: () => () => {} };
+    const { discovery } = cluster;
+    const projection = new PolicyProjection({ cluster, discovery, policies, annotation: 'remove', log });
     for (const policy of (await listAll<KubernetesObject>(cluster, NETWORK_POLICIES, { signal })).items) {
       await projection.write(policy, {}, signal);
     }

@@ -97,6 +97,9 @@ for (const [where, serve] of [
       await eventually(async () => assert.equal(await accepted('mine'), 'True Accepted'));
       assert.equal((await entry('mine'))?.conditions?.[0]?.observedGeneration, 2);
       assert.match(await lab.kubectl('admin', ['get', 'netpol', '-n', NAMESPACE]), /^mine /m);
+      if (serve === embeddedServer) {
+        await lab.kubectl('admin', ['wait', 'netpol/mine', '-n', NAMESPACE, '--for=condition=Accepted']);
+      }
     });
 
     it('replaces what is concluded of a provider that is detected, and nobody else does', async () => {

@@ -61,7 +61,6 @@ export interface ControllerFlags
     SourceFlags,
     VerificationFlags {
   readonly governanceAccount: string;
-  readonly networkPolicyStatusSubresource?: true;
   readonly namespace: string;
   readonly leaderElect: boolean;
   readonly leaseDuration: string;
@@ -111,8 +110,6 @@ export function controllerCommandWithFlags(): Command {
     .option(DOCKER_CONFIG_FLAG, DOCKER_CONFIG_HELP)
     .option(VERIFICATION_FLAG, 'verification.yml: the signatures that this catalogue must have (default: none)')
     .option(TRUST_FLAG, TRUST_HELP)
-    // API servers of Kubernetes have no such field: for the cluster of `start`.
-    .addOption(new Option('--network-policy-status-subresource').hideHelp())
     .addOption(
       new Option(
         '--governance-account <name>',

@@ -127,10 +127,7 @@ async function controller(flags: ControllerFlags): Promise<void> {
     ...(servers.webhook === undefined ? {} : { webhook: { ...servers.webhook, controllerUser: user } }),
     ...(governance === undefined ? {} : { governance }),
     networkPolicyStatus: flags.networkPolicyStatus,
-    networkPolicyProjection: {
-      annotation: flags.networkPolicyAnnotation,
-      subresource: flags.networkPolicyStatusSubresource === true,
-    },
+    networkPolicyAnnotation: flags.networkPolicyAnnotation,
     networkPolicyCatalogue: catalogueLoader(flags, {
       sources: () => readServerSources(flags),
       verification: async () => (await readVerification(flags)).verification,

@@ -142,8 +142,7 @@ export class Removal {
     if (this.#options.isDryRun) {
       return;
     }
-    const projection = { annotation: 'remove', subresource: false } as const;
-    const removal = new StatusRemoval({ cluster: this.#cluster, log: pino({ level: 'silent' }), projection });
+    const removal = new StatusRemoval({ cluster: this.#cluster, log: pino({ level: 'silent' }) });
     try {
       await removal.remove(AbortSignal.timeout(this.#options.timeoutMs));
     } catch (error) {

@@ -14,7 +14,6 @@ import {
   NETWORK_POLICY_STATUS_RULES,
   NETWORK_POLICY_SUBRESOURCE_RULES,
 } from '../../network-policy/access-rules/index.ts';
-import type { ProjectionOptions } from '../../network-policy/settings/index.ts';
 import { type AccessRule, knownKind, type KubernetesObject } from '../../resources/index.ts';
 import { REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../../control/access-rules/index.ts';
 import {
@@ -42,15 +41,8 @@ export const CONTROLLER_USER = serviceAccount(CONTROLLER);
 export const POLICY_SERVER_USER = serviceAccount(POLICY_SERVER_ACCOUNT);
 
 /** Creates the namespace of Portcullis, its service accounts and their roles, and the roles for users. */
-export async function grantAccess(
-  cluster: EmbeddedCluster,
-  { annotation = 'none', subresource = false }: ProjectionOptions = {},
-): Promise<void> {
-  const rules = [
-    ...(annotation === 'none' ? [] : NETWORK_POLICY_ANNOTATION_RULES),
-    ...(subresource ? NETWORK_POLICY_SUBRESOURCE_RULES : []),
-  ];
-  for (const object of accessObjects(rules)) {
+export async function grantAccess(cluster: EmbeddedCluster): Promise<void> {
+  for (const object of accessObjects()) {
     await applyObject(cluster, object);
   }
 }
@@ -75,8 +67,7 @@ export async function grantGovernance(cluster: EmbeddedCluster, roles: readonly 
   }
 }
 
-/** @param projectionRules the rights to repeat the status in NetworkPolicies */
-function accessObjects(projectionRules: readonly AccessRule[]): readonly KubernetesObject[] {
+function accessObjects(): readonly KubernetesObject[] {
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: PRODUCT_NAMESPACE } },
     ...[CONTROLLER, POLICY_SERVER_ACCOUNT].map(serviceAccountObject),
@@ -85,7 +76,9 @@ function accessObjects(projectionRules: readonly AccessRule[]): readonly Kuberne
       ...OWN_KINDS_RULES,
       ...NETWORK_POLICY_READER_RULES,
       ...NETWORK_POLICY_STATUS_RULES,
-      ...projectionRules,
+      // What NetworkPolicies say of their status: an admission policy limits the first to an annotation.
+      ...NETWORK_POLICY_ANNOTATION_RULES,
+      ...NETWORK_POLICY_SUBRESOURCE_RULES,
     ]),
     ...grant(CONTROLLER, 'Role', CONTROLLER_NAMESPACE_RULES),
     ...grant(POLICY_SERVER_ACCOUNT, 'Role', REPLICA_RULES),

@@ -16,8 +16,8 @@ export function apiserverCommand(): Command {
     .option('--governance', 'whether there are controllers of governance policies', true)
     .option('--no-governance')
     .option('--governance-role <names>', 'ClusterRoles with the rights of Policies', roleNames, [])
-    .option('--network-policy-annotation <mode>', 'whether the controller writes annotations', 'none')
-    .option('--network-policy-status-subresource', 'serve the status of NetworkPolicy')
+    .option('--network-policy-status-subresource', 'serve the status of NetworkPolicy', true)
+    .option('--no-network-policy-status-subresource')
     .action(apiserver);
 }
 

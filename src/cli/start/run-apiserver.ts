@@ -1,7 +1,6 @@
 // The API server of `start`, with the objects that `start` puts into its cluster.
 import type { EmbeddedCluster } from '../../apiserver/index.ts';
 import type { LocalCertificates } from '../../control/certificates/index.ts';
-import type { AnnotationMode } from '../../network-policy/settings/index.ts';
 import { POLICY_SERVERS } from '../../resources/index.ts';
 import { stopSignal } from '../signals.ts';
 import { report } from '../supervised.ts';
@@ -20,26 +19,24 @@ export interface ApiserverFlags {
   readonly examples?: true;
   readonly governance: boolean;
   readonly governanceRole: readonly string[];
-  readonly networkPolicyAnnotation: AnnotationMode;
-  readonly networkPolicyStatusSubresource?: true;
+  readonly networkPolicyStatusSubresource: boolean;
 }
 
 /** Runs until its supervisor stops it. */
 export async function runApiserver(flags: ApiserverFlags, certificates: LocalCertificates): Promise<void> {
   const stopped = stopSignal();
-  const subresource = flags.networkPolicyStatusSubresource === true;
   // Stops what already runs when the rest fails to start.
   await using running = new AsyncDisposableStack();
   const local = await startLocalCluster({
     dataDir: flags.dataDir,
     certificates,
     port: flags.port,
-    networkPolicyStatus: subresource,
+    networkPolicyStatus: flags.networkPolicyStatusSubresource,
     guard: installationGuard(),
     log: startLog(),
   });
   running.defer(() => local.stop());
-  await grantAccess(local.cluster, { annotation: flags.networkPolicyAnnotation, subresource });
+  await grantAccess(local.cluster);
   await grantGovernance(local.cluster, flags.governance ? flags.governanceRole : undefined);
   await furnish(local, flags);
   report({ ready: { cluster: local.url, isNew: String(local.isNew) } });

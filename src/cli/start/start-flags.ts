@@ -7,7 +7,7 @@ import type { VerificationFlags } from '../module/verification-flags.ts';
 /** The flags of `start`. */
 export interface StartFlags
   extends FailingPoliciesFlags, GovernanceFlags, NetworkPolicyFlags, SourceFlags, VerificationFlags {
-  readonly networkPolicyStatusSubresource?: true;
+  readonly networkPolicyStatusSubresource: boolean;
   readonly governanceRole: readonly string[];
   readonly dataDir: string;
   readonly policies?: string;

@@ -53,7 +53,9 @@ export function startCommand(): Command {
     .option(
       '--network-policy-status-subresource',
       'serve the status of NetworkPolicy that KEP-2943 had behind a feature gate, and write it',
+      true,
     )
+    .option('--no-network-policy-status-subresource', 'serve NetworkPolicy as API servers of today')
     .addOption(
       new Option('--governance-role <names>', 'ClusterRoles with the rights of Policies: here the only user is you')
         .default(DEFAULT_GOVERNANCE_ROLES, DEFAULT_GOVERNANCE_ROLES.join())
