@@ -1,7 +1,12 @@
 import { createHash } from 'node:crypto';
 import { isEqual, isJsonObject } from '../engine/index.ts';
-import type { Condition, FeatureEntry, ProviderEntry } from '../resources/index.ts';
-import { OUR_CONDITIONS, STATUS_FIELD_MANAGER, type StatusFields } from './status-terms.ts';
+import {
+  type Condition,
+  type FeatureEntry,
+  NETWORK_POLICY_STATUS_MANAGER,
+  type ProviderEntry,
+} from '../resources/index.ts';
+import { OUR_CONDITIONS, type StatusFields } from './status-terms.ts';
 
 /** Whether a status has what is to be applied. Entries and conditions of others do not count, nor does the order of lists. */
 export function isApplied(current: StatusFields | undefined, wanted: StatusFields): boolean {
@@ -12,7 +17,7 @@ export function isApplied(current: StatusFields | undefined, wanted: StatusField
 export function withoutForgedEntries(current: StatusFields, wanted: StatusFields): StatusFields {
   const names = new Set(wanted.providers?.map(({ controllerName }) => controllerName));
   const providers = (current.providers ?? []).filter(
-    ({ controllerName, reporter }) => reporter !== STATUS_FIELD_MANAGER || names.has(controllerName),
+    ({ controllerName, reporter }) => reporter !== NETWORK_POLICY_STATUS_MANAGER || names.has(controllerName),
   );
   return { ...current, providers };
 }
@@ -35,7 +40,7 @@ function ourFields(
 ): Readonly<Record<string, unknown>> {
   const names = new Set(wanted.providers?.map(({ controllerName }) => controllerName));
   const ours = (providers ?? []).filter(
-    ({ controllerName, reporter }) => reporter === STATUS_FIELD_MANAGER || names.has(controllerName),
+    ({ controllerName, reporter }) => reporter === NETWORK_POLICY_STATUS_MANAGER || names.has(controllerName),
   );
   return {
     observedGeneration,

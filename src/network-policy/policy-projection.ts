@@ -10,6 +10,7 @@ import {
   isJsonObject,
   keyOf,
   type KubernetesObject,
+  NETWORK_POLICY_STATUS_MANAGER,
   textOf,
 } from '../resources/index.ts';
 import { type ObjectCache, type Predicate, WrittenObjects } from '../runtime/index.ts';
@@ -17,7 +18,7 @@ import { errorText, shortened } from '../values/index.ts';
 import { isSame } from './applied-status.ts';
 import type { AnnotationMode } from './settings/annotation-mode.ts';
 import { NETWORK_POLICIES } from './network-policies.ts';
-import { ACCEPTED, OUR_CONDITIONS, STATUS_FIELD_MANAGER, type StatusFields } from './status-terms.ts';
+import { ACCEPTED, OUR_CONDITIONS, type StatusFields } from './status-terms.ts';
 
 /** Characters of the annotation: CNI agents keep all NetworkPolicies in memory. */
 const MAX_ANNOTATION = 512;
@@ -92,7 +93,7 @@ export class PolicyProjection {
       return;
     }
     const body = { metadata: { uid, annotations: { [ANNOTATIONS.networkPolicyStatus]: value ?? null } } };
-    const options = { fieldManager: STATUS_FIELD_MANAGER, signal };
+    const options = { fieldManager: NETWORK_POLICY_STATUS_MANAGER, signal };
     const key = keyOf(policy);
     const written = await unlessGone(
       this.#options.cluster.patch(NETWORK_POLICIES, key, { type: 'merge', body }, options),
@@ -118,7 +119,7 @@ export class PolicyProjection {
       status: { conditions },
     };
     const patch = { type: 'apply', body: isJsonObject(body) ? body : {}, force: true } as const;
-    const options = { fieldManager: STATUS_FIELD_MANAGER, subresource: 'status', signal };
+    const options = { fieldManager: NETWORK_POLICY_STATUS_MANAGER, subresource: 'status', signal };
     const written = await unlessGone(this.#options.cluster.patch(NETWORK_POLICIES, key, patch, options));
     if (written !== undefined) {
       this.#policies.recordWrite(key, written);

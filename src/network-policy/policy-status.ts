@@ -20,6 +20,7 @@ import {
   findCondition,
   isJsonObject,
   type KubernetesObject,
+  NETWORK_POLICY_STATUS_MANAGER,
   type ProviderEntry,
   setCondition,
   timeText,
@@ -27,7 +28,7 @@ import {
 import { shortened } from '../values/index.ts';
 import type { PresentProvider, ClusterProviders } from './cluster-providers.ts';
 import { countedEntries } from './reported-entries.ts';
-import { ACCEPTED, FAILURE, PARTIAL_FAILURE, STATUS_FIELD_MANAGER, type StatusFields } from './status-terms.ts';
+import { ACCEPTED, FAILURE, PARTIAL_FAILURE, type StatusFields } from './status-terms.ts';
 
 type WarningEntry = NonNullable<ProviderEntry['warnings']>[number];
 type FindingEntry = NonNullable<StatusFields['findings']>[number];
@@ -104,7 +105,7 @@ function providerEntry(
     name: provider,
     ...(version === undefined ? {} : { version }),
     ...(os === undefined ? {} : { os }),
-    reporter: STATUS_FIELD_MANAGER,
+    reporter: NETWORK_POLICY_STATUS_MANAGER,
     conditions: conditionsOf(verdict, known.unguardedNodes > 0, before?.conditions, generation, now),
     features: verdict.features.map((feature) => {
       const old = before?.features?.find(({ type }) => type === feature.type);

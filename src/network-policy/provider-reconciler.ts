@@ -5,13 +5,14 @@ import {
   apiVersionOf,
   MANAGED_BY,
   NETWORK_POLICY_PROVIDERS,
+  NETWORK_POLICY_STATUS_MANAGER,
   type NetworkPolicyProvider,
   type ObjectKey,
   setReadiness,
 } from '../resources/index.ts';
 import { type ObjectCache, WrittenObjects } from '../runtime/index.ts';
 import { isSame } from './applied-status.ts';
-import { STATUS_FIELD_MANAGER } from './status-terms.ts';
+
 import type { ClusterProviders } from './cluster-providers.ts';
 import { isManaged } from './status-reconciler.ts';
 
@@ -67,7 +68,7 @@ export class ProviderReconciler {
     };
     const patch = { type: 'apply', body: isJsonObject(body) ? body : {}, force: true } as const;
     const options = {
-      fieldManager: STATUS_FIELD_MANAGER,
+      fieldManager: NETWORK_POLICY_STATUS_MANAGER,
       signal,
       ...(subresource === undefined ? {} : { subresource }),
     };

@@ -9,17 +9,17 @@ import {
   type JsonObject,
   type JsonValue,
   NETWORK_POLICY_PROVIDERS,
+  NETWORK_POLICY_STATUS_MANAGER,
   NETWORK_POLICY_STATUSES,
   type NetworkPolicyProvider,
-  type OwnKind,
   own,
+  type OwnKind,
   textOf,
   valueAt,
 } from '../resources/index.ts';
 import type { ObjectCache } from '../runtime/index.ts';
 import { objectIn } from '../values/index.ts';
 import { reportersOf } from './reporters.ts';
-import { STATUS_FIELD_MANAGER } from './status-terms.ts';
 
 /**
  * Refuses what is not a reporter's to write. The rights of RBAC end at the subresource, and field managers are names that every
@@ -116,7 +116,7 @@ function entryErrors(
     return [forbidden(field, `only its reporter writes it: ${yours}`)];
   }
   const reporter = textOf(valueAt(entry, 'reporter'));
-  return entry !== undefined && (reporter === '' || reporter === STATUS_FIELD_MANAGER)
+  return entry !== undefined && (reporter === '' || reporter === NETWORK_POLICY_STATUS_MANAGER)
     ? [forbidden(`${field}.reporter`, `write a name of your own, got "${reporter}"`)]
     : [];
 }

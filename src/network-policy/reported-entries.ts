@@ -1,6 +1,11 @@
 // The entries of a NetworkPolicyStatus that providers write themselves, and what of them counts.
-import { type Condition, findCondition, type ProviderEntry } from '../resources/index.ts';
-import { ACCEPTED, FAILURE, PARTIAL_FAILURE, STATUS_FIELD_MANAGER, type StatusFields } from './status-terms.ts';
+import {
+  type Condition,
+  findCondition,
+  NETWORK_POLICY_STATUS_MANAGER,
+  type ProviderEntry,
+} from '../resources/index.ts';
+import { ACCEPTED, FAILURE, PARTIAL_FAILURE, type StatusFields } from './status-terms.ts';
 
 /** A provider has not reported the newest spec of the policy yet. */
 const REPORT_OUTDATED = 'ReportOutdated';
@@ -11,7 +16,7 @@ const REPORTER_UNKNOWN = 'ReporterUnknown';
 
 /** The entries of others. */
 export function foreignEntries(status: StatusFields | undefined): readonly ProviderEntry[] {
-  return (status?.providers ?? []).filter(({ reporter }) => reporter !== STATUS_FIELD_MANAGER);
+  return (status?.providers ?? []).filter(({ reporter }) => reporter !== NETWORK_POLICY_STATUS_MANAGER);
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   isJsonObject,
   type KubernetesObject,
   MANAGED_BY,
+  NETWORK_POLICY_STATUS_MANAGER,
   NETWORK_POLICY_STATUSES,
   type NetworkPolicyStatus,
   type ObjectKey,
@@ -17,7 +18,7 @@ import { foreignEntries } from './reported-entries.ts';
 import { entriesWithOurFields } from './leftover-fields.ts';
 import { isApplied, statusDigest, withoutForgedEntries } from './applied-status.ts';
 import { networkPolicyStatusFields, statusSeverity } from './policy-status.ts';
-import { ACCEPTED, STATUS_FIELD_MANAGER, type StatusFields } from './status-terms.ts';
+import { ACCEPTED, type StatusFields } from './status-terms.ts';
 import type { PolicyProjection } from './policy-projection.ts';
 import type { ClusterProviders } from './cluster-providers.ts';
 import type { Reporter } from './reporters.ts';
@@ -147,7 +148,7 @@ export class StatusReconciler {
       { op: 'test', path: '/metadata/resourceVersion', value: current.metadata.resourceVersion ?? '' },
       ...indexes.map((index) => ({ op: 'remove', path: `/status/providers/${index}` })),
     ];
-    const options = { fieldManager: STATUS_FIELD_MANAGER, subresource: 'status', signal };
+    const options = { fieldManager: NETWORK_POLICY_STATUS_MANAGER, subresource: 'status', signal };
     const written = await this.#options.cluster.patch(NETWORK_POLICY_STATUSES, key, { type: 'json', body }, options);
     this.#statuses.recordWrite(key, written);
     const { reporters } = this.#options.providers();
@@ -226,7 +227,7 @@ export class StatusReconciler {
     };
     const patch = { type: 'apply', body: isJsonObject(body) ? body : {}, force: true } as const;
     const options = {
-      fieldManager: STATUS_FIELD_MANAGER,
+      fieldManager: NETWORK_POLICY_STATUS_MANAGER,
       signal,
       ...(subresource === undefined ? {} : { subresource }),
     };

@@ -6,6 +6,7 @@ import {
   type KubernetesObject,
   MANAGED_BY_SELECTOR,
   NETWORK_POLICY_PROVIDERS,
+  NETWORK_POLICY_STATUS_MANAGER,
   NETWORK_POLICY_STATUSES,
   type ResourceType,
 } from '../resources/index.ts';
@@ -13,7 +14,6 @@ import { aborted, type Runnable } from '../runtime/index.ts';
 import { errorText } from '../values/index.ts';
 import { NETWORK_POLICIES } from './network-policies.ts';
 import { PolicyProjection } from './policy-projection.ts';
-import { STATUS_FIELD_MANAGER } from './status-terms.ts';
 
 export interface StatusRemovalOptions {
   readonly cluster: Cluster;
@@ -68,13 +68,13 @@ export class StatusRemoval implements Runnable {
     const { cluster } = this.#options;
     const key = keyOf(object);
     const { uid = '', managedFields = [] } = object.metadata;
-    const hasOthers = managedFields.some(({ manager }) => manager !== STATUS_FIELD_MANAGER);
+    const hasOthers = managedFields.some(({ manager }) => manager !== NETWORK_POLICY_STATUS_MANAGER);
     if (!hasOthers) {
       await unlessGone(cluster.delete(type, key, { preconditions: { uid }, signal }));
       return;
     }
     const body = { apiVersion: apiVersionOf(type), kind: type.kind, metadata: { ...key } };
-    const options = { fieldManager: STATUS_FIELD_MANAGER, subresource: 'status', signal };
+    const options = { fieldManager: NETWORK_POLICY_STATUS_MANAGER, subresource: 'status', signal };
     await unlessGone(cluster.patch(type, key, { type: 'apply', body, force: true }, options));
   }
 }

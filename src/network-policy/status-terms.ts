@@ -3,9 +3,6 @@ import type { NetworkPolicyStatus } from '../resources/index.ts';
 
 export type StatusFields = NonNullable<NetworkPolicyStatus['status']>;
 
-/** The field manager of our statuses, which our entries name as their reporter. Others have another one. */
-export const STATUS_FIELD_MANAGER = 'portcullis-network-policy';
-
 /** The provider does what the policy says. */
 export const ACCEPTED = 'Accepted';
 /** Some of the policy has no effect, or is not enforced on some nodes. Absent otherwise. */

@@ -203,6 +203,6 @@ export type {
 } from './governance/policy.ts';
 export { NETWORK_POLICY_PROVIDERS } from './network-policy/network-policy-provider.ts';
 export type { NetworkPolicyProvider } from './network-policy/network-policy-provider.ts';
-export { NETWORK_POLICY_STATUSES } from './network-policy/network-policy-status.ts';
+export { NETWORK_POLICY_STATUS_MANAGER, NETWORK_POLICY_STATUSES } from './network-policy/network-policy-status.ts';
 export type { FeatureEntry, NetworkPolicyStatus, ProviderEntry } from './network-policy/network-policy-status.ts';
 export { withoutManagedFields } from './without-managed-fields.ts';

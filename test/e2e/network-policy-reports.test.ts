@@ -129,6 +129,37 @@ for (const [where, serve] of [
       });
     });
 
+    it('passes the conformance test, which a provider that is not named or writes nothing does not', async () => {
+      const { code, stdout, stderr } = await lab.portcullis('admin', [
+        'netpol',
+        'conformance',
+        'example',
+        '--quiet',
+        '1s',
+      ]);
+      assert.equal(code, 0, stdout + stderr);
+      assert.match(stdout, /^PASS {2}named: reporter reports for example\.com\/agent$/m);
+      assert.match(stdout, /^PASS {2}report of port-range: False, FeatureNotSupported$/m);
+      assert.match(stdout, /^PASS {2}report of a change: True, Accepted$/m);
+      assert.match(stdout, /^PASS {2}nothing is left of a policy: /m);
+      const silent = await lab.portcullis('admin', [
+        'netpol',
+        'conformance',
+        'cilium',
+        '--timeout',
+        '1s',
+        '--quiet',
+        '1s',
+      ]);
+      assert.equal(silent.code, 1);
+      assert.match(silent.stdout, /^FAIL {2}report of plain: no entry of its own$/m);
+      const unnamed = await lab.portcullis('admin', ['netpol', 'conformance', 'calico', '--timeout', '1s']);
+      assert.equal(unnamed.code, 1);
+      assert.match(unnamed.stdout, /^FAIL {2}named: .*"calico" not found$/m);
+      const left = await lab.kubectl('admin', ['get', 'netpol', '-A', '-o', 'name']);
+      assert.deepEqual(left.trim().split('\n').length, 2, left);
+    });
+
     it('has no right to NetworkPolicies themselves', async () => {
       for (const args of [
         ['annotate', 'netpol', 'range', 'a=b'],

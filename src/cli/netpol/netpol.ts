@@ -1,6 +1,7 @@
 // `portcullis netpol`: what network providers do with NetworkPolicies.
 import { Command } from 'commander';
 import { checkCommand } from './check.ts';
+import { conformanceCommand } from './conformance.ts';
 import { explainCommand } from './explain.ts';
 import { matrixCommand } from './matrix.ts';
 import { whatIfCommand } from './what-if.ts';
@@ -18,6 +19,7 @@ Examples:
   portcullis netpol matrix`,
     )
     .addCommand(checkCommand())
+    .addCommand(conformanceCommand())
     .addCommand(explainCommand())
     .addCommand(matrixCommand())
     .addCommand(whatIfCommand());

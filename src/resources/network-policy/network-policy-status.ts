@@ -10,6 +10,9 @@ import {
 import { AGE_COLUMN, column, ownKind } from '../kind-declarations/own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from '../kind-declarations/own-kind.ts';
 
+/** The field manager of the controller, which its entries name as their reporter. Those of providers have another one. */
+export const NETWORK_POLICY_STATUS_MANAGER = 'portcullis-network-policy';
+
 /** Providers of a cluster: one for each node pool and migration, with room for entries of the providers themselves. */
 const MAX_PROVIDER_ENTRIES = 16;
 /** More than the features that the catalogue has. */
@@ -70,7 +73,7 @@ const PROVIDER_ENTRY = object('What one provider does with the policy.', {
   version: optional(text('The lowest version that runs.', { maxLength: 253 })),
   os: optional(choice('The operating system of its nodes, if it is for one only.', ['linux', 'windows'])),
   reporter: optional(
-    text('Who writes the entry: `portcullis-network-policy`, or a name of the provider.', { maxLength: 128 }),
+    text(`Who writes the entry: \`${NETWORK_POLICY_STATUS_MANAGER}\`, or a name of the provider.`, { maxLength: 128 }),
   ),
   conditions: optional(
     listByKey('`Accepted`, and `PartialFailure` or `Failure` while True.', ['type'], CONDITION, { maxItems: 8 }),
