@@ -256,13 +256,22 @@ describe('the status of NetworkPolicies', () => {
       const failure = { ...condition, type: 'PartialFailure', reason: 'Some' };
       await applyStatus([{ ...reported(), controllerName: 'cilium.io/agent', conditions: [condition, failure] }]);
       await until(async () => (await reason()) === 'False Some');
+      const {
+        type: _type,
+        observedGeneration: _generation,
+        ...feature
+      } = { observedGeneration: 1, ...ACCEPTED_BY_OTHER };
+      const unsupported = { ...feature, type: 'EndPort', status: 'False', reason: 'a text, and no reason' };
+      await applyStatus([{ ...reported(), controllerName: 'cilium.io/agent', features: [unsupported] }]);
+      await until(async () => (await reason()) === 'False FeatureNotSupported');
+      assert.equal((await status()).status?.summary?.unsupported, 'endPort');
     });
 
     it('is replaced by what is concluded, with no field of it left, when its reporter is silent for too long', async () => {
       await heartbeat('cilium', Date.now() - 601_000);
-      await until(async () => (await reason()) === 'False FeatureNotSupported');
-      const { reporter, conditions } = (await entry('cilium.io/agent')) ?? {};
-      assert.equal(reporter, 'portcullis-network-policy');
+      await until(async () => (await entry('cilium.io/agent'))?.reporter === 'portcullis-network-policy');
+      assert.equal(await reason(), 'False FeatureNotSupported');
+      const { conditions } = (await entry('cilium.io/agent')) ?? {};
       assert.deepEqual(conditions?.map(({ type }) => type).toSorted(), ['Accepted', 'PartialFailure']);
     });
 

@@ -11,6 +11,8 @@ import { ACCEPTED, FAILURE, PARTIAL_FAILURE, type StatusFields } from './status-
 const REPORT_OUTDATED = 'ReportOutdated';
 /** A provider has an entry without the condition `Accepted`. */
 const REPORT_INCOMPLETE = 'ReportIncomplete';
+/** The reason of the catalogue for the same. */
+const FEATURE_NOT_SUPPORTED = 'FeatureNotSupported';
 /** Nobody who may write the entry says that it runs. */
 const REPORTER_UNKNOWN = 'ReporterUnknown';
 
@@ -41,24 +43,25 @@ export function countedEntries(
 
 /** What is said of another generation does not count, and what contradicts itself is not accepted. */
 function countedEntry(entry: ProviderEntry, generation: number): ProviderEntry {
-  const isCurrent = ({ observedGeneration }: Pick<Condition, 'observedGeneration'>): boolean =>
-    observedGeneration === generation;
   const accepted = findCondition(entry.conditions, ACCEPTED);
   if (accepted === undefined) {
     return unknownEntry(entry, REPORT_INCOMPLETE, `the entry of ${entry.controllerName} has no condition ${ACCEPTED}`);
   }
-  if (!isCurrent(accepted)) {
+  if (accepted.observedGeneration !== generation) {
     const message = `${entry.controllerName} has not reported generation ${generation} of the policy yet`;
     return unknownEntry(entry, REPORT_OUTDATED, message);
   }
-  const features = (entry.features ?? []).filter(isCurrent);
+  const isOutdated = ({ observedGeneration = generation }: Pick<Condition, 'observedGeneration'>): boolean =>
+    observedGeneration !== generation;
+  const features = (entry.features ?? []).filter((feature) => !isOutdated(feature));
   const failures = [FAILURE, PARTIAL_FAILURE].flatMap((type) => findCondition(entry.conditions, type) ?? []);
-  const failed = failures.filter((condition) => condition.status === 'True' && isCurrent(condition));
-  const [doubt] = [...failed, ...features.filter(({ status }) => status === 'False')];
+  const failed = failures.filter((condition) => condition.status === 'True' && !isOutdated(condition));
+  const unsupported = features.filter(({ status }) => status === 'False');
+  // The reason of a feature may be any text, that of a condition may not.
+  const [doubt] = [...failed, ...unsupported.map(({ message }) => ({ reason: FEATURE_NOT_SUPPORTED, message }))];
   const isDoubted = accepted.status === 'True' && doubt !== undefined;
-  const counted: Condition = isDoubted
-    ? { ...accepted, status: 'False', reason: doubt.reason, message: doubt.message }
-    : accepted;
+  const { reason, message } = isDoubted ? doubt : accepted;
+  const counted: Condition = { ...accepted, status: isDoubted ? 'False' : accepted.status, reason, message };
   return { ...entry, features, conditions: [counted, ...failed] };
 }
 

@@ -30,8 +30,9 @@ const WRITES = ['CREATE', 'UPDATE'];
 /**
  * The webhook configuration for our own kinds. It fails closed. This cannot lock users out: it covers our own kinds only, no
  * deletions, no writes of the controller, and no changes of other parts, so that garbage collection works while the endpoint
- * is down. It sets every field, so that a difference can be detected. Those of guarded kinds fail closed as well: who may write
- * them is decided here only. The webhooks of contributed kinds fail open: their rules mostly warn. So does the one for dry runs of the controller, which prove the addresses of API servers.
+ * is down. It sets every field, so that a difference can be detected. The webhook of guarded kinds fails closed, too, since nothing else
+ * decides who writes them. The webhooks of contributed kinds fail open: their rules mostly warn. So does the one for dry runs of
+ * the controller, which prove the addresses of API servers.
  *
  * @param controllerUser the user name of the controller
  */
