@@ -118,6 +118,7 @@ describe('the status of NetworkPolicies', () => {
       log,
       detectionIntervalMs: 10,
       comparisonDelayMs: 10,
+      unknownReporterMs: 500,
       annotation,
       ...(loadCatalogue === undefined ? {} : { loadCatalogue }),
     });
@@ -278,7 +279,8 @@ describe('the status of NetworkPolicies', () => {
     it('does not count from a clock in the future', async () => {
       await heartbeat('cilium', Date.now() + 3_600_000);
       await applyStatus([{ ...reported(), controllerName: 'cilium.io/agent' }]);
-      await until(async () => (await reason()) === 'Unknown ReporterUnknown');
+      await until(async () => (await entry('cilium.io/agent'))?.reporter === 'example');
+      await until(async () => (await entry('cilium.io/agent'))?.reporter === 'portcullis-network-policy');
       await applyStatus([]);
       await cluster.admin.delete(NETWORK_POLICY_PROVIDERS, { name: 'cilium' });
       await until(async () => (await reason()) === 'False FeatureNotSupported');

@@ -73,6 +73,8 @@ export interface NetworkPolicyOptions {
   readonly detectionIntervalMs?: number;
   /** Default: {@link COMPARISON_DELAY_MS}. */
   readonly comparisonDelayMs?: number;
+  /** Time after which entries of reporters that do not run are removed, in milliseconds. Default: 10,000. */
+  readonly unknownReporterMs?: number;
 }
 
 /** Detects network providers, and writes what they do with each NetworkPolicy. One leader runs them. */
@@ -236,7 +238,7 @@ export class NetworkPolicyControllers implements Runnable {
     metrics: NetworkPolicyMetrics,
   ): Controller {
     const policies = this.#policies;
-    const { annotation = 'none', events, log } = this.#options;
+    const { annotation = 'none', unknownReporterMs, events, log } = this.#options;
     const { discovery } = this.#options.cluster;
     const reconciler = new StatusReconciler({
       cluster,
@@ -246,6 +248,7 @@ export class NetworkPolicyControllers implements Runnable {
       redundancy: (key) => this.#redundant.find(key),
       events,
       onForged: (kind) => metrics.forged(kind),
+      unknownReporterMs,
       projection: new PolicyProjection({ cluster, discovery, policies, annotation, log }),
     });
     return this.#controller('network-policy-status', {

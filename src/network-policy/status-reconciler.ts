@@ -21,7 +21,6 @@ import { networkPolicyStatusFields, statusSeverity } from './policy-status.ts';
 import { ACCEPTED, type StatusFields } from './status-terms.ts';
 import type { PolicyProjection } from './policy-projection.ts';
 import type { ClusterProviders } from './cluster-providers.ts';
-import type { Reporter } from './reporters.ts';
 import { inertTexts } from '../values/index.ts';
 
 /** The reason of the event about a status that others created for a NetworkPolicy that does not own it. */
@@ -31,7 +30,7 @@ const REPORT_REMOVED = 'NetworkPolicyReportRemoved';
 /** The reason of the event about an entry of ours that others changed. */
 const STATUS_OVERWRITTEN = 'NetworkPolicyStatusOverwritten';
 
-/** Time for a NetworkPolicyProvider that names a reporter to arrive, since watches are not in order. Milliseconds. */
+/** Time for the heartbeat of a reporter to arrive, since watches are not in order. Milliseconds. */
 const UNKNOWN_REPORTER_MS = 10_000;
 
 interface Abandoned {
@@ -54,6 +53,8 @@ export interface StatusReconcilerOptions {
   /** Called for each ignored or overwritten status. */
   readonly onForged: (kind: ForgedKind) => void;
   readonly projection: PolicyProjection;
+  /** Default: {@link UNKNOWN_REPORTER_MS}. */
+  readonly unknownReporterMs?: number | undefined;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
 }
@@ -91,44 +92,44 @@ export class StatusReconciler {
       }
       return {};
     }
-    const { abandoned, waitMs } = this.#abandoned(current);
-    const kept = current && (await this.#without(abandoned, key, policy, current, signal));
-    await this.#update(key, policy, kept, signal);
+    const isOurs = current !== undefined && isOwnedBy(current, policy) && isManaged(current.metadata.labels);
+    const object = isOurs ? current : await this.#apply(key, ownedBy(policy), signal);
+    const { abandoned, waitMs } = this.#abandoned(object);
+    await this.#update(key, policy, await this.#without(abandoned, key, policy, object, signal), signal);
     return waitMs === undefined ? {} : { requeueAfterMs: waitMs };
   }
 
   async #update(
     key: ObjectKey,
     policy: KubernetesObject,
-    current: NetworkPolicyStatus | undefined,
+    current: NetworkPolicyStatus,
     signal: AbortSignal,
   ): Promise<void> {
     const { providers, redundancy, now = Date.now, projection } = this.#options;
     const known = providers();
-    const status = inertTexts(networkPolicyStatusFields(policy, known, current?.status, now(), redundancy(key)));
+    const status = inertTexts(networkPolicyStatusFields(policy, known, current.status, now(), redundancy(key)));
     if (this.#isForged(current, status)) {
       this.#report(policy, FOREIGN_STATUS, 'ignored', 'another client wrote an entry in our name. Remove it');
-    } else if (!isApplied(current?.status, status) || hasLeftovers(current, known)) {
+    } else if (!isApplied(current.status, status) || hasLeftovers(current, known)) {
       await this.#write(key, policy, current, status, signal);
     }
     await projection.write(policy, status, signal);
   }
 
-  /** Entries of others that do not count: of a reporter that has expired at once, of one that is not known after some time. */
-  #abandoned(current: NetworkPolicyStatus | undefined): Abandoned {
-    const { providers, now = Date.now } = this.#options;
-    const { reporters, reporting } = providers();
-    const uid = current?.metadata.uid ?? '';
-    const foreign = foreignEntries(current?.status).filter(({ controllerName }) => !reporting.has(controllerName));
-    const expired = foreign.filter(({ controllerName }) => hasExpired(reporters.get(controllerName), now()));
-    if (expired.length === foreign.length) {
+  /** Entries of others that have not counted for some time. */
+  #abandoned({ metadata, status }: NetworkPolicyStatus): Abandoned {
+    const { providers, unknownReporterMs = UNKNOWN_REPORTER_MS, now = Date.now } = this.#options;
+    const { reporting } = providers();
+    const { uid = '' } = metadata;
+    const unknown = foreignEntries(status).filter(({ controllerName }) => !reporting.has(controllerName));
+    if (unknown.length === 0) {
       this.#unknownSince.delete(uid);
-      return { abandoned: expired };
+      return { abandoned: [] };
     }
     const since = this.#unknownSince.get(uid) ?? now();
     this.#unknownSince.set(uid, since);
-    const waitMs = since + UNKNOWN_REPORTER_MS - now();
-    return waitMs > 0 ? { abandoned: expired, waitMs } : { abandoned: foreign };
+    const waitMs = since + unknownReporterMs - now();
+    return waitMs > 0 ? { abandoned: [], waitMs } : { abandoned: unknown };
   }
 
   /** Removes entries of others, so that no field of them is left in ours. */
@@ -173,12 +174,12 @@ export class StatusReconciler {
   }
 
   /** Nothing is left to write: entries that still have our name belong to another field manager. */
-  #isForged(current: NetworkPolicyStatus | undefined, status: StatusFields): boolean {
-    const before = current?.status;
+  #isForged(current: NetworkPolicyStatus, status: StatusFields): boolean {
+    const before = current.status;
     return (
       before !== undefined &&
       !isApplied(before, status) &&
-      this.#applied.get(current?.metadata.uid ?? '') === statusDigest(status) &&
+      this.#applied.get(current.metadata.uid ?? '') === statusDigest(status) &&
       isApplied(withoutForgedEntries(before, status), status)
     );
   }
@@ -186,28 +187,26 @@ export class StatusReconciler {
   async #write(
     key: ObjectKey,
     policy: KubernetesObject,
-    current: NetworkPolicyStatus | undefined,
+    current: NetworkPolicyStatus,
     status: StatusFields,
     signal: AbortSignal,
   ): Promise<void> {
-    const before = current?.status;
+    const { uid = '', resourceVersion = '' } = current.metadata;
     const digest = statusDigest(status);
-    const isOverwritten = current !== undefined && this.#applied.get(current.metadata.uid ?? '') === digest;
+    const isOverwritten = this.#applied.get(uid) === digest;
     if (isOverwritten) {
       this.#report(policy, STATUS_OVERWRITTEN, 'overwritten', 'it was changed by another client, and is restored');
     }
-    const isOurs = current !== undefined && isOwnedBy(current, policy) && isManaged(current.metadata.labels);
-    const object = isOurs ? current : await this.#apply(key, ownedBy(policy), signal);
-    const uid = object.metadata.uid ?? '';
     try {
-      await this.#apply(key, { status }, signal, 'status');
+      // Of this version only: a report that has come meanwhile must not be overwritten.
+      await this.#apply(key, { metadata: { resourceVersion }, status }, signal, 'status');
       this.#applied.set(uid, digest);
     } catch (error) {
       this.#statuses.forget(key);
       throw error;
     }
     if (!isOverwritten) {
-      this.#reportWorse(policy, before, status);
+      this.#reportWorse(policy, current.status, status);
     }
   }
 
@@ -262,19 +261,15 @@ function ownedBy({ apiVersion, kind, metadata }: KubernetesObject): Readonly<Rec
   };
 }
 
-function hasExpired(reporter: Reporter | undefined, now: number): boolean {
-  return reporter !== undefined && Number.isFinite(reporter.until) && reporter.until <= now;
-}
-
 /** Not one that a reporter created for the policy before we did, which we adopt. */
 function hasOtherOwner(object: NetworkPolicyStatus, policy: KubernetesObject): boolean {
   return (object.metadata.ownerReferences ?? []).length > 0 && !isOwnedBy(object, policy);
 }
 
 /** Whether an entry that a reporter has taken over still has fields of ours. */
-function hasLeftovers(current: NetworkPolicyStatus | undefined, { reporting }: ClusterProviders): boolean {
-  const ours = current === undefined ? [] : entriesWithOurFields(current);
-  return foreignEntries(current?.status).some(
+function hasLeftovers(current: NetworkPolicyStatus, { reporting }: ClusterProviders): boolean {
+  const ours = entriesWithOurFields(current);
+  return foreignEntries(current.status).some(
     ({ controllerName }) => reporting.has(controllerName) && ours.includes(controllerName),
   );
 }
