@@ -158,7 +158,15 @@ export class ReportingLab implements AsyncDisposable {
     const caches = new SharedCaches({ cluster, log });
     const events = new EventRecorder({ cluster, component: CONTROLLER, log });
     const registry = new Registry();
-    const controllers = new NetworkPolicyControllers({ cluster, caches, events, registry, log });
+    const controllers = new NetworkPolicyControllers({
+      cluster,
+      caches,
+      events,
+      registry,
+      log,
+      detectionIntervalMs: 50,
+      unknownReporterMs: 2_000,
+    });
     const { signal } = this.#stop;
     this.#running.push(caches.start(signal), events.start(signal), controllers.start(signal));
   }

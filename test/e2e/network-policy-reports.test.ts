@@ -160,6 +160,44 @@ for (const [where, serve] of [
       assert.deepEqual(left.trim().split('\n').length, 2, left);
     });
 
+    it('leaves nothing behind when it is no longer named', async () => {
+      assert.equal((await entry('range', 'cilium.io/agent'))?.reporter, 'my-provider');
+      const body = { spec: { reporter: null } };
+      await lab.admin.patch(NETWORK_POLICY_PROVIDERS, { name: 'cilium' }, { type: 'merge', body });
+      await eventually(async () => {
+        const { reporter, version, conditions } = (await entry('range', 'cilium.io/agent')) ?? {};
+        assert.deepEqual([reporter, version], ['portcullis-network-policy', 'v1.15.4']);
+        assert.equal(findCondition(conditions, 'Accepted')?.status, 'False');
+      });
+    });
+
+    it('is not needed: an administrator sees which policies an upgrade fixes, and then that it did', async () => {
+      example?.kill();
+      await lab.admin.delete(NETWORK_POLICY_PROVIDERS, { name: 'example' });
+      await eventually(async () => {
+        const { status } = await lab.admin.get(NETWORK_POLICY_STATUSES, { namespace: NAMESPACE, name: 'range' });
+        assert.deepEqual([status?.summary?.providers, status?.summary?.effect], ['cilium 1.15.4', 'FailClosed']);
+      });
+      const before = await lab.admin.get<KubernetesObject>(POLICIES, { namespace: NAMESPACE, name: 'range' });
+      const change = ['--provider', 'cilium@1.15.4', '--to', 'cilium@1.16.0'];
+      const { stdout } = await lab.portcullis('admin', ['netpol', 'what-if', '-A', ...change]);
+      assert.match(stdout, /^default\/range +Fixes +EndPort /m);
+      const image = 'cilium-agent=quay.io/cilium/cilium:v1.16.0';
+      await lab.kubectl('admin', ['set', 'image', 'pod/cilium-a', '-n', 'kube-system', image]);
+      await eventually(async () => assert.equal(await accepted('range'), 'True Accepted'));
+      assert.match(
+        await lab.kubectl('admin', ['get', 'npst', '-A']),
+        /^default +range +cilium 1\.16\.0 +True +Accepted /m,
+      );
+      const after = await lab.admin.get<KubernetesObject>(POLICIES, { namespace: NAMESPACE, name: 'range' });
+      assert.deepEqual([after['spec'], after.metadata.generation], [before['spec'], before.metadata.generation]);
+      if (serve === embeddedServer) {
+        await lab.kubectl('admin', ['wait', 'netpol/range', '-n', NAMESPACE, '--for=condition=Accepted']);
+      } else {
+        assert.equal(after.metadata.resourceVersion, before.metadata.resourceVersion);
+      }
+    });
+
     it('has no right to NetworkPolicies themselves', async () => {
       for (const args of [
         ['annotate', 'netpol', 'range', 'a=b'],
