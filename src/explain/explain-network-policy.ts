@@ -26,8 +26,9 @@ export function explainNetworkPolicy(
   }
   const { providers = [], findings = [], observedGeneration = 0 } = status ?? {};
   const isStale = observedGeneration < (policy.metadata.generation ?? 0);
-  const causes = providers.flatMap(causesOf);
-  const texts = providers.flatMap(providerTexts);
+  const current = providers.map((entry) => ofGeneration(entry, observedGeneration));
+  const causes = current.flatMap(causesOf);
+  const texts = current.flatMap(providerTexts);
   return {
     object,
     state: accepted.status === 'True' ? ACCEPTED : `${ACCEPTED} ${accepted.status} (${accepted.reason})`,
@@ -53,6 +54,14 @@ function unknownStatus(read: Read<NetworkPolicyStatus>, namespace: string): Pick
         unread: [`You may not read NetworkPolicyStatuses in namespace ${namespace}.`],
       }
     : { because: ['No controller has written a NetworkPolicyStatus for it, so what the providers do is not known.'] };
+}
+
+/** The entry without what a provider reported of another spec. */
+function ofGeneration(entry: ProviderEntry, generation: number): ProviderEntry {
+  const features = (entry.features ?? []).filter(
+    ({ observedGeneration = generation }) => observedGeneration === generation,
+  );
+  return { ...entry, features };
 }
 
 /** Features that a provider does not support, or of which it is not known. */

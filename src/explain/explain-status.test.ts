@@ -97,5 +97,34 @@ describe('explainNetworkPolicy', () => {
     } as NetworkPolicyStatus;
     const { because } = explainNetworkPolicy(policy, status, ASKED);
     assert.deepEqual(because, ['cilium@1.20.0: Cilium 1.20.0 does not match IPs of pods']);
+    });
+
+  it('says nothing that a provider has reported of an older spec', () => {
+    const unknown = {
+      type: 'Accepted',
+      status: 'Unknown',
+      reason: 'ReportOutdated',
+      message: 'example.com/agent has not reported generation 2 of the policy yet',
+      lastTransitionTime: AT,
+    };
+    const feature = {
+      ...unknown,
+      type: 'EndPort',
+      status: 'False',
+      message: 'no ranges',
+      observedGeneration: 1,
+    };
+    const status = {
+      apiVersion: 'portcullis.dev/v1',
+      kind: 'NetworkPolicyStatus',
+      metadata: policy.metadata,
+      spec: {},
+      status: {
+        observedGeneration: 2,
+        conditions: [unknown],
+        providers: [{ controllerName: 'example.com/agent', features: [feature] }],
+      },
+    } as NetworkPolicyStatus;
+    assert.deepEqual(explainNetworkPolicy(policy, status, ASKED).because, [unknown.message]);
   });
 });

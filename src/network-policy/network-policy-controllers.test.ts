@@ -218,7 +218,18 @@ describe('the status of NetworkPolicies', () => {
       await heartbeat('example', Date.now() - 601_000);
       await until(async () => (await entry('example.com/agent')) === undefined);
       await until(async () => (await status()).status?.summary?.providers === 'cilium 1.15.4');
-      await cluster.admin.delete(NETWORK_POLICY_PROVIDERS, { name: 'example' });
+      await declare('later', REPORTER);
+      for (const [name, message] of [
+        ['example', /status\.renewTime, which reporter writes, is more than 600 seconds ago/],
+        ['later', /NetworkPolicyProvider example has the same spec\.reporter\.controllerName/],
+      ] as const) {
+        await until(async () => {
+          const { status: fields } = await cluster.admin.get(NETWORK_POLICY_PROVIDERS, { name });
+          const stalled = findCondition(fields?.conditions, 'Stalled');
+          return stalled?.reason === 'ReporterSilent' && message.test(stalled.message);
+        });
+        await cluster.admin.delete(NETWORK_POLICY_PROVIDERS, { name });
+      }
     });
 
     it('replaces what is concluded about the provider, with no field of ours left', async () => {

@@ -112,30 +112,52 @@ function isReporting({ metadata, spec }: NetworkPolicyProvider, { reporting }: C
   return reporting.get(spec.reporter?.controllerName ?? '')?.provider === metadata.name;
 }
 
-function readinessOf(object: NetworkPolicyProvider, known: ClusterProviders): Parameters<typeof setReadiness>[1] {
-  const name = object.metadata.name ?? '';
-  const isReported = isReporting(object, known);
-  const mistake = known.mistakes.get(name);
-  if (mistake !== undefined) {
-    return { state: 'stalled', reason: 'InvalidCapabilities', message: `spec.capabilities do not count: ${mistake}` };
+type Readiness = Parameters<typeof setReadiness>[1];
+
+function readinessOf(object: NetworkPolicyProvider, known: ClusterProviders): Readiness {
+  const fault = faultOf(object, known);
+  if (fault !== undefined) {
+    return { state: 'stalled', ...fault };
   }
-  const present = known.providers.find(({ instance }) => instance.name === name);
-  if (present !== undefined && present.support === undefined && !isReported) {
-    const message = 'the catalogue does not have this provider: write spec.capabilities';
-    return { state: 'stalled', reason: 'NotInCatalogue', message };
-  }
+  const present = known.providers.find(({ instance }) => instance.name === object.metadata.name);
   const count = known.unguardedNodes;
   const missing = count === 0 ? '' : `; ${count} nodes have no agent of any provider`;
   const message =
     present === undefined
       ? 'does not count: see spec.presence, or another provider enforces policies on its nodes'
-      : `counts${isReported ? ', by its own reports' : silence(object)}${missing}`;
+      : `counts${isReporting(object, known) ? ', by its own reports' : ''}${missing}`;
   return { state: 'ready', reason: 'Evaluated', message };
 }
 
+/** What an administrator must change, or the provider must do. */
+function faultOf(
+  object: NetworkPolicyProvider,
+  known: ClusterProviders,
+): Pick<Readiness, 'reason' | 'message'> | undefined {
+  const name = object.metadata.name ?? '';
+  const mistake = known.mistakes.get(name);
+  if (mistake !== undefined) {
+    return { reason: 'InvalidCapabilities', message: `spec.capabilities do not count: ${mistake}` };
+  }
+  const { reporter, presence } = object.spec;
+  if (reporter !== undefined && presence !== 'Absent' && !isReporting(object, known)) {
+    const message = `its own reports do not count, but what the catalogue says: ${silenceOf(object, known)}`;
+    return { reason: 'ReporterSilent', message };
+  }
+  const present = known.providers.find(({ instance }) => instance.name === name);
+  return present !== undefined && present.support === undefined && reporter === undefined
+    ? { reason: 'NotInCatalogue', message: 'the catalogue does not have this provider: write spec.capabilities' }
+    : undefined;
+}
+
 /** Why the reports of a provider do not count. */
-function silence({ spec, status }: NetworkPolicyProvider): string {
-  return spec.reporter === undefined
-    ? ''
-    : `, by the catalogue: ${status?.renewTime === undefined ? 'its reporter has not written status.renewTime yet' : 'the status.renewTime of its reporter is too old or in the future, or another NetworkPolicyProvider has its controllerName'}`;
+function silenceOf({ metadata, spec, status }: NetworkPolicyProvider, { reporters }: ClusterProviders): string {
+  const { controllerName = '', username = '' } = spec.reporter ?? {};
+  const other = reporters.get(controllerName)?.provider;
+  if (other !== metadata.name) {
+    return `NetworkPolicyProvider ${other} has the same spec.reporter.controllerName`;
+  }
+  return status?.renewTime === undefined
+    ? `${username} has not written status.renewTime yet`
+    : `status.renewTime, which ${username} writes, is more than ${spec.reporter?.expireAfterSeconds} seconds ago, or in the future`;
 }
