@@ -198,7 +198,7 @@ describe('the status of NetworkPolicies', () => {
       await declare('example', REPORTER);
       await heartbeat('example');
       await applyStatus([reported({ status: 'Unknown', reason: 'Starting' })]);
-      await until(async () => (await status()).status?.summary?.providers === 'cilium 1.15.4, example.com/agent');
+      await until(async () => (await status()).status?.summary?.providers === 'cilium 1.15.4, example');
       assert.equal(await reason(), 'False FeatureNotSupported', 'the worst of all entries');
       await until(
         async () =>
@@ -208,10 +208,10 @@ describe('the status of NetworkPolicies', () => {
     });
 
     it('says nothing that controls a terminal', async () => {
-      await applyStatus([{ ...reported(), version: 'v1\u001B[2J\u009B2J\u202Etxt' }]);
-      await until(async () => (await status()).status?.summary?.providers.includes('example.com/agent 1') === true);
+      await applyStatus([{ ...reported(), name: 'cilium', version: 'v1\u001B[2J\u009B2J\u202Etxt' }]);
+      await until(async () => (await status()).status?.summary?.providers.includes('example 1') === true);
       const { summary } = (await status()).status ?? {};
-      assert.equal(summary?.providers, 'cilium 1.15.4, example.com/agent 1\u{fffd}[2J\u{fffd}2J\u{fffd}txt');
+      assert.equal(summary?.providers, 'cilium 1.15.4, example 1\u{fffd}[2J\u{fffd}2J\u{fffd}txt');
     });
 
     it('is removed when its reporter is silent for too long', async () => {
@@ -317,7 +317,7 @@ describe('the status of NetworkPolicies', () => {
         { ...options, subresource: 'status' },
       );
       await cluster.admin.create(POLICIES, rangePolicy('early'));
-      await until(async () => (await status(key)).status?.summary?.providers === 'cilium 1.15.4, example.com/agent');
+      await until(async () => (await status(key)).status?.summary?.providers === 'cilium 1.15.4, example');
       assert.equal((await status(key)).metadata.ownerReferences?.[0]?.name, 'early');
       await cluster.admin.delete(POLICIES, key);
       await until(async () => (await accepted(key)) === undefined);

@@ -5,6 +5,7 @@ import {
   NETWORK_POLICY_STATUS_MANAGER,
   type ProviderEntry,
 } from '../resources/index.ts';
+import type { Reporter } from './reporters.ts';
 import { ACCEPTED, FAILURE, PARTIAL_FAILURE, type StatusFields } from './status-terms.ts';
 
 /** A provider has not reported the newest spec of the policy yet. */
@@ -22,23 +23,26 @@ export function foreignEntries(status: StatusFields | undefined): readonly Provi
 }
 
 /**
- * The entries of others, as they count for a generation of the policy.
- * @param reporting the controllerNames of reporters that run
+ * The entries of others, as they count for a generation of the policy. Their names are those that administrators gave: no provider
+ * passes for another one.
+ * @param reporting the reporters that run, by controllerName
  */
 export function countedEntries(
   status: StatusFields | undefined,
-  reporting: Pick<ReadonlySet<string>, 'has'>,
+  reporting: ReadonlyMap<string, Reporter>,
   generation: number,
 ): readonly ProviderEntry[] {
-  return foreignEntries(status).map((entry) =>
-    reporting.has(entry.controllerName)
-      ? countedEntry(entry, generation)
-      : unknownEntry(
+  return foreignEntries(status).map(({ name: _name, ...entry }) => {
+    const { controllerName } = entry;
+    const reporter = reporting.get(controllerName);
+    return reporter === undefined
+      ? unknownEntry(
           entry,
           REPORTER_UNKNOWN,
-          `no NetworkPolicyProvider names a reporter of ${entry.controllerName} that runs`,
-        ),
-  );
+          `no NetworkPolicyProvider names a reporter of ${controllerName} that runs`,
+        )
+      : countedEntry({ ...entry, name: reporter.provider }, generation);
+  });
 }
 
 /** What is said of another generation does not count, and what contradicts itself is not accepted. */
