@@ -101,14 +101,14 @@ function statusOf(object: NetworkPolicyProvider, known: ClusterProviders): Provi
     isPresent: present === undefined ? 'False' : 'True',
     ...(version === undefined ? {} : { version }),
     ...(Object.keys(settings).length === 0 ? {} : { settings }),
-    ...(object.spec.reporter === undefined ? {} : { isReporting: isReporting(object, known) ? 'True' : 'False' }),
+    ...(object.spec.reporter === undefined ? {} : { isReporting: reportsItself(object, known) ? 'True' : 'False' }),
     ...(detected === undefined ? {} : { detected: { versions: detected.versions, nodes: detected.nodes.length } }),
     conditions: setReadiness(object.status?.conditions, readinessOf(object, known), generation, Date.now()),
   };
 }
 
 /** Whether the entries that the provider writes itself count. */
-function isReporting({ metadata, spec }: NetworkPolicyProvider, { reporting }: ClusterProviders): boolean {
+function reportsItself({ metadata, spec }: NetworkPolicyProvider, { reporting }: ClusterProviders): boolean {
   return reporting.get(spec.reporter?.controllerName ?? '')?.provider === metadata.name;
 }
 
@@ -125,7 +125,7 @@ function readinessOf(object: NetworkPolicyProvider, known: ClusterProviders): Re
   const message =
     present === undefined
       ? 'does not count: see spec.presence, or another provider enforces policies on its nodes'
-      : `counts${isReporting(object, known) ? ', by its own reports' : ''}${missing}`;
+      : `counts${reportsItself(object, known) ? ', by its own reports' : ''}${missing}`;
   return { state: 'ready', reason: 'Evaluated', message };
 }
 
@@ -140,7 +140,7 @@ function faultOf(
     return { reason: 'InvalidCapabilities', message: `spec.capabilities do not count: ${mistake}` };
   }
   const { reporter, presence } = object.spec;
-  if (reporter !== undefined && presence !== 'Absent' && !isReporting(object, known)) {
+  if (reporter !== undefined && presence !== 'Absent' && !reportsItself(object, known)) {
     const message = `its own reports do not count, but what the catalogue says: ${silenceOf(object, known)}`;
     return { reason: 'ReporterSilent', message };
   }

@@ -3,7 +3,7 @@ import { argumentOf, controllerOf } from './controller-arguments.ts';
 import { type Finding, finding } from './finding.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** Network providers whose support of NetworkPolicies is not known, or not as declared. */
+/** Network providers whose support of NetworkPolicies is not known, not as declared, or not reported by the account that is named. */
 export function checkNetworkProviders(snapshot: Snapshot): readonly Finding[] {
   const controller = controllerOf(snapshot);
   if (controller === undefined || argumentOf(controller, '--network-policy-status') === 'false') {
