@@ -1,4 +1,5 @@
 // A cluster whose controller and webhook run in this process, for a network provider that reports for itself.
+import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -39,6 +40,14 @@ const CONTROLLER = 'controller';
 const REPORTER_ROLE = 'portcullis-network-policy-reporter';
 const RBAC = 'rbac.authorization.k8s.io/v1';
 const log = pino({ level: 'silent' });
+
+const STRAY = {
+  apiVersion: 'portcullis.dev/v1',
+  kind: 'NetworkPolicyStatus',
+  metadata: { name: 'stray', namespace: 'default' },
+  spec: {},
+} as const;
+const REFUSED = /only the controller and reporters create it/;
 
 /** An API server, and what its users connect with. */
 interface Served {
@@ -228,6 +237,9 @@ export class ReportingLab implements AsyncDisposable {
     const parts = [webhook.registration, caches, webhook];
     this.#running.push(...parts.map((part) => part.start(this.#stop.signal)));
     await Promise.all([webhook.ready, webhook.registration.ready]);
+    // API servers call a new webhook some moments late.
+    using mallory = this.as('mallory');
+    await eventually(() => assert.rejects(mallory.create(NETWORK_POLICY_STATUSES, STRAY, { dryRun: true }), REFUSED));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
