@@ -97,7 +97,7 @@ describe('explainNetworkPolicy', () => {
     } as NetworkPolicyStatus;
     const { because } = explainNetworkPolicy(policy, status, ASKED);
     assert.deepEqual(because, ['cilium@1.20.0: Cilium 1.20.0 does not match IPs of pods']);
-    });
+  });
 
   it('says nothing that a provider has reported of an older spec', () => {
     const unknown = {

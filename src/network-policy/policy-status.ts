@@ -73,7 +73,7 @@ export function networkPolicyStatusFields(
     catalogue: known.digest,
     summary: {
       providers: providersText(all),
-      ...optionalText('unsupported', unsupportedText(all)),
+      ...optionalText('unsupported', featuresText(all.flatMap(unsupportedFeatures))),
       ...optionalText('effect', effect ?? ''),
       ...optionalText('warnings', featuresText(all.flatMap(({ warnings = [] }) => warnings))),
       ...optionalText('findings', findings.map(({ type }) => type).join(', ')),
@@ -222,9 +222,8 @@ function worstEffect(
   verdicts: readonly ProviderVerdict[],
   reported: readonly ProviderEntry[],
 ): ProviderVerdict['effect'] {
-  const features = reported.flatMap(({ features: used = [] }) => used).filter(({ status }) => status === 'False');
   const failed = verdicts.filter(({ accepted }) => accepted === 'False');
-  const effects = [...failed, ...features].flatMap(({ effect }) => effect ?? []);
+  const effects = [...failed, ...reported.flatMap(unsupportedFeatures)].flatMap(({ effect }) => effect ?? []);
   return effects.toSorted((one, other) => EFFECTS.indexOf(other) - EFFECTS.indexOf(one))[0];
 }
 
@@ -239,8 +238,8 @@ function providersText(entries: readonly ProviderEntry[]): string {
   return shortened(texts.join(', '), MAX_MESSAGE);
 }
 
-function unsupportedText(entries: readonly ProviderEntry[]): string {
-  return featuresText(entries.flatMap(({ features = [] }) => features.filter(({ status }) => status === 'False')));
+function unsupportedFeatures({ features = [] }: ProviderEntry): readonly FeatureEntry[] {
+  return features.filter(({ status }) => status === 'False');
 }
 
 /** Features as fields of the API write them: `endPort`, `SCTP`. */
