@@ -221,6 +221,7 @@ const CASES: Readonly<Record<string, readonly (readonly string[])[] | string>> =
     'sarif',
     'github',
   ),
+  'netpol conformance': [['netpol', 'conformance', HOSTILE, '--timeout', '1s']],
   'netpol explain': [['netpol', 'explain', '-f', FILES.network, '--provider', 'cilium@1.15.4']],
   'netpol matrix': NOTHING,
   'netpol what-if': [

@@ -49,7 +49,7 @@ describe('the journey of an author', { skip: skipWithoutCluster(), timeout: 460_
   describe('the first minute', () => {
     it('npm start installs, and greets with a table that fits the terminal and what serves', async () => {
       await clone.start();
-      const [, table = ''] = /^(POLICY +KIND [^]*?)\n\n/m.exec(clone.output) ?? [];
+      const [, table = ''] = /^(POLICY +MODE [^]*?)\n\n/m.exec(clone.output) ?? [];
       const lines = table.split('\n');
       assert.ok(lines.length > 10, clone.output);
       assert.ok(

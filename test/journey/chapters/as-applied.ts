@@ -15,7 +15,7 @@ export const AS_APPLIED: Chapter = {
       shows: 'run evaluates a policy with parameters',
       sh: `portcullis run ../examples/toolforge/policy.yaml --manifests ../examples/toolforge/namespaces.yaml -r pod.yaml \
         --namespace tool-wikibot -o yaml | sed -n 's/^patch: //p' | base64 -d`,
-      prints: [/"runAsUser":52503/],
+      prints: [/"path":"\/spec\/securityContext\/runAsUser","value":52503/],
     },
     {
       shows: 'bench measures a policy as it is applied',

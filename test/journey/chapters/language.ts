@@ -10,9 +10,9 @@ export const LANGUAGE: Chapter = {
   title: '1.6 exactness of the language',
   steps: [
     {
-      shows: 'orValue of a plain value is the value before 1.37, with a note',
+      shows: 'orValue of a plain value is the value before 1.37, with a warning',
       sh: 'portcullis run plain-or-value.yaml -r pod.yaml --kubernetes-version 1.36',
-      prints: [/^note: .*an error since Kubernetes 1\.37: write object\.\?kind\.orValue/m, /"allowed":true/],
+      prints: [/^warning: .*an error since Kubernetes 1\.37: write object\.\?kind\.orValue/m, /"allowed":true/],
     },
     {
       shows: 'and an error from 1.37 on',
@@ -39,7 +39,7 @@ export const LANGUAGE: Chapter = {
       shows: 'and never for reviews',
       sh: 'portcullis test -p never.yaml webhook.yaml review.yaml -v',
       code: 1,
-      prints: [/^ValidatingWebhookConfiguration other +vap\/never +fail /m, /^TokenReview one +vap\/never +skip /m],
+      prints: [/^ValidatingWebhookConfiguration other +vap\/never +fail$/m, /^TokenReview one +vap\/never +skip /m],
     },
     {
       shows: 'of several failed audit validations, the first annotation is kept before 1.37',

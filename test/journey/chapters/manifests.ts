@@ -5,7 +5,7 @@ const TEST = 'portcullis test -p replicas.yaml';
 
 /** What each format has besides the denial. */
 const FORMATS: Readonly<Record<string, RegExp>> = {
-  table: /^Deployment web +cap\/replicas +fail /m,
+  table: /^Deployment web +cap\/replicas +fail$/m,
   json: /"result": "fail"/,
   yaml: /^ +result: fail$/m,
   junit: /<failure /,

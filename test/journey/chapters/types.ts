@@ -37,7 +37,7 @@ export const TYPES: Chapter = {
       prints: [
         /resources\[0\]: .*"deployment".* Did you mean deployments\?/,
         /apiGroups: the cluster serves no API group "extensions": deployments are in "apps"/,
-        /apiVersions: the cluster does not serve deployments in version "v2": it serves "v1"/,
+        /apiVersions: Kubernetes does not serve deployments in version "v2": it serves "v1"/,
       ],
     },
     {
@@ -49,7 +49,7 @@ export const TYPES: Chapter = {
     {
       shows: 'test warns of such rules',
       sh: 'portcullis test -p misnamed.yaml pod.yaml',
-      prints: [/^warning: .*Did you mean deployments\?/m, /^warning: .*no API group "extensions"/m],
+      prints: [/^warning: .*Did you mean deployments\?/m, /^warning: .*does not serve deployments in version "v2"/m],
     },
     {
       shows: 'a policy with an expression that cannot be evaluated is refused',
