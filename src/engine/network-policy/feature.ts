@@ -95,7 +95,7 @@ export const TRAIT_TEXTS: Readonly<Record<Trait, string>> = {
   SidecarPort: 'a name that a sidecar (a restartable init container) of a selected pod declares',
   SameStart: 'ranges of ports that begin with the same one and end with others',
   PodSelectorPeer: 'a peer with podSelector',
-  NegativeExpression: 'NotIn and DoesNotExist',
+  NegativeExpression: 'NotIn or DoesNotExist',
   InSeveralValues: 'In with several values',
   NotInSeveralValues: 'NotIn with several values',
   DoesNotExist: 'DoesNotExist',

@@ -1,6 +1,7 @@
 // What a provider does with the uses of a feature, as a sentence after its name.
 import { shortened } from '../../values/index.ts';
-import type { Effect, Feature } from './feature.ts';
+import { isMeant, usesText } from './feature.ts';
+import type { Effect, Feature, UsePattern } from './feature.ts';
 import { portText } from './feature-uses.ts';
 import type { FeatureUse } from './feature-uses.ts';
 import { defectText } from './support.ts';
@@ -39,6 +40,9 @@ export function unsupportedText(feature: Feature, support: Support, uses: readon
   }
   if (reason === 'ProviderDisabled') {
     return `enforces no NetworkPolicy: ${because ?? 'a setting turns it off'}`;
+  }
+  if (feature === 'Enforcement' && effect === 'PolicyDropped') {
+    return droppedText(usesText(meantPatterns(support, uses)));
   }
   const text = EXCEPTIONS[`${feature}/${effect}`]?.(uses) ?? effectText(feature, effect, uses);
   return because === undefined ? text : `${text}: ${because}`;
@@ -87,8 +91,6 @@ type Sentence = (uses: readonly FeatureUse[]) => string;
 /** Where more can be said than the effect. */
 const EXCEPTIONS: Readonly<Record<string, Sentence>> = {
   'Enforcement/Inert': () => 'enforces no NetworkPolicy',
-  'Enforcement/PolicyDropped': () =>
-    'ignores the whole policy because of NotIn or DoesNotExist in a podSelector: its pods are open unless another policy isolates them',
   'Ingress/FailOpen': () => 'does not restrict ingress',
   'Egress/FailOpen': () => 'does not restrict egress',
   'EndPort/FailClosed': (uses) => `allows only ${listed(uses, firstPortText)}`,
@@ -106,6 +108,15 @@ const EXCEPTIONS: Readonly<Record<string, Sentence>> = {
   'HostNetworkPods/Inert': () => 'does not isolate pods in the network of their host',
 };
 
+/** Of the uses that the provider does not support, those that a policy has. */
+function meantPatterns({ row }: Support, uses: readonly FeatureUse[]): readonly UsePattern[] {
+  return (row?.when ?? []).filter((pattern) => uses.some(({ traits }) => isMeant([pattern], traits)));
+}
+
+function droppedText(cause: string): string {
+  return `ignores the whole policy because of ${cause}: its pods are open unless another policy isolates them`;
+}
+
 function effectText(feature: Feature, effect: Effect, uses: readonly FeatureUse[]): string {
   const subject = subjects(feature, uses);
   switch (effect) {
@@ -116,7 +127,7 @@ function effectText(feature: Feature, effect: Effect, uses: readonly FeatureUse[
     case 'RuleDropped':
       return `ignores ${rulesText(uses)} because of ${subject}`;
     case 'PolicyDropped':
-      return `ignores the whole policy because of ${subject}: its pods are open unless another policy isolates them`;
+      return droppedText(subject);
     case 'Inert':
       return `does nothing for ${subject}`;
     default:

@@ -182,7 +182,13 @@ describe('the sentence for a person', () => {
       'not-in',
       { name: 'azure-npm-windows', version: '1.6.0' },
       'False',
-      /^Azure NPM for Windows 1\.6\.0 ignores the whole policy because of NotIn or DoesNotExist in a podSelector: /,
+      /^Azure NPM for Windows 1\.6\.0 ignores the whole policy because of NotIn or DoesNotExist: /,
+    ],
+    [
+      'limit-to-an-app',
+      { name: 'azure-npm-lite', version: '1.6.29' },
+      'False',
+      'Azure NPM Lite 1.6.29 ignores the whole policy because of a peer with podSelector: its pods are open unless another policy isolates them',
     ],
   ] as const) {
     it(`${name} on ${instance.name} ${instance.version}`, () => {
