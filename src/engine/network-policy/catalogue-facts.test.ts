@@ -108,6 +108,11 @@ const FACTS: readonly (readonly [string, JsonObject, Readonly<Record<string, Exp
       'kindnet@1.3.0': 'Enforcement Inert',
       'kindnet@1.4.0': 'Enforcement Inert',
       'kindnet@1.5.0,network-policy=false': 'Enforcement Inert',
+      'kindnet@1.5.0,network-policy=False': 'Enforcement Inert',
+      'kube-router@2.11.1,run-firewall=0': 'Enforcement Inert',
+      'k3s-netpol@2.6.3,disable-network-policy=1': 'Enforcement Inert',
+      'aws-vpc-cni@1.4.1,enable-network-policy=True': 'warns without an owner',
+      'gke-dataplane-v2@v1.14.1-gke.3': 'warns CVE-2023-39347',
       'kindnet@1.5.0': 'accepted',
       'kindnet@v20240813-c6f155d6': 'accepted',
       'kindnet@v20240813-c6f155d6,network-policy=false': 'Enforcement Inert',
@@ -131,6 +136,8 @@ const FACTS: readonly (readonly [string, JsonObject, Readonly<Record<string, Exp
       'cilium@1.19.3,policy-default-local-cluster=true': 'IPBlock FailOpen',
       'cilium@1.19.3': 'IPBlock FailOpen',
       'aks-cilium@1.19.3': 'IPBlock FailOpen',
+      'gke-dataplane-v2@v1.19.3-gke.1': 'warns if GKE has not fixed it in its build',
+      'gke-dataplane-v2@v1.19.5-gke.1': 'accepted',
       'cilium@1.19.4,policy-default-local-cluster=false': 'accepted',
       'cilium@1.19.5': 'accepted',
     },
@@ -220,7 +227,9 @@ const FACTS: readonly (readonly [string, JsonObject, Readonly<Record<string, Exp
     'NotIn beside a label',
     egress({ to: [namespaces(NOT_ONE, { key: 'env', operator: 'Exists' })] }),
     {
-      'azure-npm@1.6.29': 'accepted',
+      'azure-npm@1.6.29,EnableNPMLite=false': 'accepted',
+      'azure-npm@1.6.29': 'warns if EnableNPMLite is "true", which is not the default',
+      'azure-npm@1.5.40': 'accepted',
     },
   ],
   [
@@ -288,7 +297,12 @@ const FACTS: readonly (readonly [string, JsonObject, Readonly<Record<string, Exp
     {
       'azure-npm-lite@1.6.29': 'Enforcement PolicyDropped',
       'terway,policy=absent': 'Enforcement Inert',
-      'terway,policy=present': 'warns eni-config',
+      'terway,policy=present': 'warns exclusive ENIs',
+      'terway,policy=present,disable_network_policy=true': 'Enforcement Inert',
+      'terway,policy=present,disable_network_policy=yes': 'Enforcement Inert',
+      'terway,policy=present,disable_network_policy=0': 'warns exclusive ENIs',
+      'azure-npm@1.6.29': 'warns if EnableNPMLite is "true", which is not the default',
+      'azure-npm@1.6.29,EnableNPMLite=true': 'Enforcement PolicyDropped',
       'antrea-windows@0.6.0': 'Enforcement Inert',
     },
   ],
@@ -312,7 +326,9 @@ describe('the facts of the catalogue', () => {
     ['calico@3.29.0', 'accepted'],
     ['kube-ovn@1.13.0', 'NamedPort FailClosed'],
     ['antrea@2.5.0', 'warns names of ports of sidecars'],
-    ['kube-network-policies@1.1.1', 'warns names of ports of sidecars'],
+    ['kube-network-policies@1.1.1', 'NamedPort FailClosed'],
+    ['azure-npm@1.6.29', 'NamedPort FailClosed'],
+    ['aws-vpc-cni@1.4.1,enable-network-policy=true', 'warns whose version is not visible'],
   ] as const) {
     it(`${provider} and a named port of a sidecar: ${expected}`, () => {
       const spec = { ...ports({ protocol: 'TCP', port: 'metrics' }), podSelector: { matchLabels: { app: 'db' } } };

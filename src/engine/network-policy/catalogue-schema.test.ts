@@ -27,6 +27,19 @@ function readerRefuses(document: unknown): boolean {
 }
 
 const row = { versions: '*', support: 'Supported', evidence: 'Inferred' };
+const fault = {
+  features: ['EndPort'],
+  versions: '<1.2.0',
+  effect: 'FailOpen',
+  summary: 'allows more',
+  evidence: 'Inferred',
+};
+const withDefect = (more: object) => ({ name: 'a', checked: '2026-11-21', defects: [{ ...fault, ...more }] });
+const SETTINGS = { a: { default: '', where: 'ConfigMap a' } };
+const withKubelet = (more: object) => ({
+  name: 'a',
+  detect: { kubeletVersions: [{ kubelet: '>=1.22.0', version: '>=1.9.0', ...more }] },
+});
 const withRows = (...rows: readonly object[]) => ({ name: 'a', checked: '2026-11-21', features: { EndPort: rows } });
 
 describe('the JSON schema of the catalogue', () => {
@@ -41,7 +54,29 @@ describe('the JSON schema of the catalogue', () => {
   for (const [name, document] of [
     ['a provider alone', { name: 'a' }],
     ['a row', withRows(row)],
-    ['a setting that is needed', withRows({ ...row, effect: 'Inert', requires: [{ setting: 'a', not: '' }] })],
+    [
+      'a setting that is needed',
+      { ...withRows({ ...row, effect: 'Inert', requires: [{ setting: 'a', not: '' }] }), settings: SETTINGS },
+    ],
+    ['a fault', withDefect({})],
+    [
+      'a fault of several release lines, with an advisory and uses that come together',
+      withDefect({
+        ids: ['CVE-2026-56743', 'GHSA-fm8w-2m5w-9j7r'],
+        versions: '<1.2.0 || >=1.3.0 <1.3.4',
+        when: [['Ingress', 'WithPorts'], 'Egress'],
+        depends: 'the cluster is old',
+        evidence: 'Code',
+        sources: ['https://example.com/a'],
+      }),
+    ],
+    ['a fault with a setting', { ...withDefect({ settings: [{ setting: 'a', is: 'b' }] }), settings: SETTINGS }],
+    [
+      'a setting that the provider inherits',
+      { ...withDefect({ settings: [{ setting: 'enable-ipv6', is: 'true' }] }), inherits: 'cilium' },
+    ],
+    ['versions by kubelets', withKubelet({ namespace: 'b', sources: ['https://example.com/a'] })],
+    ['an exact version by kubelets', withKubelet({ version: '4.10.0' })],
     ['a caution about some uses', withRows({ ...row, caution: 'slow', cautionWhen: ['Egress'] })],
     ['uses that are not supported', withRows({ ...row, support: 'Partial', effect: 'FailOpen', when: ['Egress'] })],
     ['a source', withRows({ ...row, evidence: 'Code', sources: ['https://example.com/a'] })],
@@ -74,12 +109,35 @@ describe('the JSON schema of the catalogue', () => {
     ['no source of what is read', withRows({ ...row, evidence: 'Code' })],
     ['an empty list of sources', withRows({ ...row, evidence: 'Code', sources: [] })],
     ['a source that is no URL', withRows({ ...row, sources: ['somewhere'] })],
+    ['a fault that nobody names', withDefect({ summary: '' })],
+    ['a fault of no feature', withDefect({ features: [] })],
+    ['a fault of no use', withDefect({ when: [] })],
+    ['a use of no traits', withDefect({ when: [[]] })],
+    ['a trait that does not exist among those that come together', withDefect({ when: [['Ingress', 'Ports']] })],
+    ['a fault with an advisory that is none', withDefect({ ids: ['CVE-1'] })],
+    ['a fault without a source', withDefect({ evidence: 'Code' })],
+    ['a fault of a range of npm', withDefect({ versions: '~1.2.0' })],
+    ['no uses that are not supported', withRows({ ...row, support: 'Partial', effect: 'Inert', when: [] })],
+    ['kubelets with no version', withKubelet({ version: 'latest' })],
+    ['kubelets of a range of npm', withKubelet({ kubelet: '^1.22.0' })],
+    ['kubelets with a source that is no URL', withKubelet({ sources: ['somewhere'] })],
+    ['a latest version that is none', { name: 'a', latest: 'stable' }],
     ['a day that is none', { name: 'a', checked: '2026-13-01' }],
     ['an agent without a container', { name: 'a', detect: { agents: [{ images: ['b'] }] } }],
     ['a setting that is nowhere', { name: 'a', settings: { b: { default: 'c' } } }],
   ] as const) {
     it(`refuses ${name}, as the reader does`, () => {
       assert.deepEqual([mistakes(document).length > 0, readerRefuses(document)], [true, true]);
+    });
+  }
+
+  for (const [name, document] of [
+    ['a fault', withDefect({ settings: [{ setting: 'b', is: 'c' }] })],
+    ['a row', withRows({ ...row, effect: 'Inert', requires: [{ setting: 'b', is: 'c' }] })],
+    ['a limit', withRows({ ...row, limit: { entries: 1, setting: 'b' } })],
+  ] as const) {
+    it(`cannot tell that ${name} names a setting that does not exist, which the reader refuses`, () => {
+      assert.deepEqual([mistakes(document), readerRefuses({ ...document, settings: SETTINGS })], [[], true]);
     });
   }
 });

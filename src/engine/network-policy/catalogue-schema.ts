@@ -50,11 +50,23 @@ const REQUIREMENT = mapping(
 
 const TRAIT = choice('A trait.', TRAITS);
 const USES = (description: string): Schema =>
-  list(description, {
-    description: 'A trait, or a list of traits that come together.',
-    anyOf: [TRAIT, list('All of them.', TRAIT, { minItems: 1 })],
-  });
+  list(
+    description,
+    {
+      description: 'A trait, or a list of traits that come together.',
+      anyOf: [TRAIT, list('All of them.', TRAIT, { minItems: 1 })],
+    },
+    { minItems: 1 },
+  );
 const VERSIONS = (description: string): Schema => text(description, { pattern: CATALOGUE_PATTERNS.versions.source });
+
+/** What is read in public needs a URL where it is read. */
+const IS_SOURCED: Schema = {
+  anyOf: [
+    { required: ['sources'], properties: { sources: { minItems: 1 } } },
+    { properties: { evidence: { enum: ['Inferred'] } } },
+  ],
+};
 
 export const ROW_SCHEMA: Schema = mapping(
   'What the provider does in a range of versions.',
@@ -110,12 +122,7 @@ export const ROW_SCHEMA: Schema = mapping(
         ],
       },
       { anyOf: [{ required: ['caution'] }, { not: { required: ['cautionWhen'] } }] },
-      {
-        anyOf: [
-          { required: ['sources'], properties: { sources: { minItems: 1 } } },
-          { properties: { evidence: { enum: ['Inferred'] } } },
-        ],
-      },
+      IS_SOURCED,
     ],
   },
 );
@@ -138,7 +145,7 @@ const DEFECT = mapping(
     ),
     checked: DAY('The day of the check. Default: that of the provider.'),
   },
-  { required: ['features', 'versions', 'effect', 'summary', 'evidence'] },
+  { required: ['features', 'versions', 'effect', 'summary', 'evidence'], allOf: [IS_SOURCED] },
 );
 
 const AGENT = mapping(
@@ -159,7 +166,9 @@ const KUBELET_VERSIONS = mapping(
   {
     kubelet: text('The range of kubelets.', { pattern: CATALOGUE_PATTERNS.versions.source }),
     namespace: text('The namespace of the pods, by which a distribution is known.'),
-    version: text('The lowest version of the provider in it.'),
+    version: text('The version of the provider in it: exactly `1.9.0`, or at least `>=1.9.0`.', {
+      pattern: CATALOGUE_PATTERNS.leastVersion.source,
+    }),
     sources: list('Where a reader can check it.', text('A URL.', { pattern: CATALOGUE_PATTERNS.source.source })),
   },
   { required: ['kubelet', 'version'] },
@@ -213,7 +222,7 @@ export const PROVIDER_SCHEMA: Schema = mapping(
     }),
     os: OS,
     state: choice('Whether it is maintained.', ['Active', 'Retiring', 'Abandoned']),
-    latest: text('The newest version that was examined. Later minor versions are unknown.'),
+    latest: text('The newest version that was examined. Later minor versions are unknown.', { pattern: '^v?\\d' }),
     checked: DAY('The day of the check of each row that names none.'),
     inherits: text('The provider whose rows a new provider starts with.'),
     detect: DETECTION,

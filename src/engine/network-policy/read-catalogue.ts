@@ -85,6 +85,7 @@ export const CATALOGUE_PATTERNS = {
   advisory: /^(?:CVE-\d{4}-\d{4,}|GHSA(?:-[0-9a-z]{4}){3})$/,
   versions:
     /^(?:\*|(?:<\d+(?:\.\d+){0,2}|>=\d+(?:\.\d+){0,2}(?: <\d+(?:\.\d+){0,2})?)(?: \|\| (?:<\d+(?:\.\d+){0,2}|>=\d+(?:\.\d+){0,2}(?: <\d+(?:\.\d+){0,2})?))*)$/,
+  leastVersion: /^(?:>=)?v?\d{1,9}(?:\.\d{1,9}){0,2}$/,
 } as const;
 const UNKNOWN_RANGE: VersionRange = { text: '*', spans: [{}] };
 
@@ -155,6 +156,9 @@ export function readProvider(
     fields.fault('latest', `expected a version such as 1.20.2, got ${describeValue(latest)}`);
   }
   const checked = day(fields);
+  const settings = readSettings(fields.inside('settings'));
+  const inherited = [name, inherits ?? ''].flatMap((one) => [...(known?.find(one)?.settings.keys() ?? [])]);
+  refuseUnknownSettings(value, [...settings.keys(), ...inherited], report);
   return {
     name,
     ...present({
@@ -167,9 +171,28 @@ export function readProvider(
       detect: readDetection(fields.inside('detect')),
       defects: fields.has('defects') ? readDefects(fields, checked) : undefined,
     }),
-    settings: readSettings(fields.inside('settings')),
+    settings,
     features: readFeatures(fields.inside('features'), checked),
   };
+}
+
+/** A setting with a wrong name would be one that is never known. */
+function refuseUnknownSettings(value: unknown, known: readonly string[], report: (fault: FieldFault) => void): void {
+  // What else is wrong is reported where it is read.
+  const fields = new FieldReader(value, () => undefined);
+  const rows = FEATURES.flatMap((feature) => fields.inside('features')?.each(feature) ?? []);
+  const users = [
+    ...rows.flatMap((row) => [...row.each('requires'), row.inside('limit') ?? []].flat()),
+    ...fields.each('defects').flatMap((defect) => defect.each('settings')),
+  ];
+  for (const { name, path } of users.map((one) => ({ name: one.text('setting') ?? '', path: one.path }))) {
+    if (name !== '' && !known.includes(name)) {
+      const nearest = nearestKey(name, known);
+      const hint = nearest === undefined ? '' : `: did you mean ${nearest}?`;
+      const message = `expected a key of the "settings" of the provider, got ${describeValue(name)}${hint}`;
+      report({ code: 'invalid-value', key: 'setting', message, path: [...path, 'setting'] });
+    }
+  }
 }
 
 /** The fields that are not undefined. */
@@ -249,7 +272,12 @@ function readDetection(fields: FieldReader | undefined): Detection | undefined {
 function readKubeletVersions(fields: FieldReader): KubeletVersions {
   fields.knownKeys(['kubelet', 'namespace', 'version', 'sources'], { owner: 'a version' });
   const namespace = present({ namespace: fields.someText('namespace') });
-  return { kubelet: range(fields, 'kubelet') ?? UNKNOWN_RANGE, ...namespace, version: fields.requiredText('version') };
+  const version = fields.requiredText('version');
+  if (version !== '' && !CATALOGUE_PATTERNS.leastVersion.test(version)) {
+    fields.fault('version', `expected a version such as 1.9.0 or ">=1.9.0", got ${describeValue(version)}`);
+  }
+  readSources(fields, 'Inferred');
+  return { kubelet: range(fields, 'kubelet') ?? UNKNOWN_RANGE, ...namespace, version };
 }
 
 function readVersionObject(fields: FieldReader | undefined): VersionObject | undefined {
@@ -340,6 +368,7 @@ function readDefect(defect: FieldReader, checked: string | undefined): Defect {
     defect.missing(key);
   }
   const evidence = defect.oneOf('evidence', EVIDENCES) ?? 'Inferred';
+  refuseEmpty(defect, 'features', 'feature');
   return {
     ids: readAdvisories(defect),
     features: readNames(defect, 'features', FEATURES),
@@ -436,11 +465,20 @@ function readUseEffect(fields: FieldReader): { readonly uses: readonly UsePatter
   return { uses: readUses(fields, 'uses') ?? [], effect: fields.oneOf('effect', EFFECTS) ?? 'FailOpen' };
 }
 
+/** An empty list would mean nothing, where the one who wrote it may have meant all. */
+function refuseEmpty(fields: FieldReader, key: string, owner: string): void {
+  const list = fields.list(key);
+  if (list?.some((value) => Array.isArray(value) && value.length === 0) === true || list?.length === 0) {
+    fields.fault(key, `expected at least one ${owner}, got an empty list`);
+  }
+}
+
 /** Uses: a trait, or a list of traits that come together. */
 function readUses(row: FieldReader, key: 'when' | 'cautionWhen' | 'uses'): readonly UsePattern[] | undefined {
   if (!row.has(key)) {
     return undefined;
   }
+  refuseEmpty(row, key, 'use');
   return (row.list(key) ?? []).flatMap((value, index): readonly UsePattern[] => {
     const names = Array.isArray(value) ? value : [value];
     const traits = names.flatMap((name) => readName(row, key, name, TRAITS, index));

@@ -310,11 +310,21 @@ function unknownVersion(because: string): Support {
 /** Lists are joined by commas or by spaces: Cilium's chart does both. */
 const LIST_SEPARATORS = /[\s,]+/;
 
+/** How Go reads flags that are true or false. */
+const GO_BOOLEANS: ReadonlyMap<string, string> = new Map([
+  ...['1', 't', 'T', 'TRUE', 'true', 'True'].map((text) => [text, 'true'] as const),
+  ...['0', 'f', 'F', 'FALSE', 'false', 'False'].map((text) => [text, 'false'] as const),
+]);
+
 function isMet({ is, not, contains }: SettingRequirement, value: string): boolean {
   if (is !== undefined) {
-    return value === is;
+    return isSameValue(value, is);
   }
-  return not === undefined ? value.split(LIST_SEPARATORS).includes(contains ?? '') : value !== not;
+  return not === undefined ? value.split(LIST_SEPARATORS).includes(contains ?? '') : !isSameValue(value, not);
+}
+
+function isSameValue(one: string, other: string): boolean {
+  return one === other || (GO_BOOLEANS.has(one) && GO_BOOLEANS.get(one) === GO_BOOLEANS.get(other));
 }
 
 /** `enable-sctp is "true"` */
