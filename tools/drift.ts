@@ -1,4 +1,4 @@
-// Checks that committed generated files are current. `npm run drift`.
+// Checks that committed generated files are current, and names releases of network providers that nobody examined. `npm run drift`.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
@@ -14,6 +14,7 @@ const CHECKS: readonly (readonly string[])[] = [
   ['tools/kubernetes-protobuf.ts', '--check'],
   ['tools/netpol-matrix.ts', '--check'],
   ['tools/netpol-schema.ts', '--check'],
+  ['tools/network-provider-releases.ts', '--check'],
 ];
 
 let failed = false;

@@ -155,6 +155,8 @@ export interface Provider {
   readonly state: 'Active' | 'Retiring' | 'Abandoned';
   /** The newest version that was examined. Newer minor versions are unknown. Absent: versions do not matter. */
   readonly latest?: string;
+  /** The day of the check of each row that names none. */
+  readonly checked?: string;
   /** Absent: it is not detected, only declared. */
   readonly detect?: Detection;
   readonly settings: ReadonlyMap<string, ProviderSetting>;

@@ -168,6 +168,7 @@ export function readProvider(
       os: fields.oneOf('os', ['linux', 'windows']),
       state: fields.oneOf('state', ['Active', 'Retiring', 'Abandoned']),
       latest,
+      checked,
       detect: readDetection(fields.inside('detect')),
       defects: fields.has('defects') ? readDefects(fields, checked) : undefined,
     }),
