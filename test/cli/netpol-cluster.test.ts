@@ -17,6 +17,9 @@ import { portcullis } from './command.ts';
 
 const TOKENS = { admin: 'admin-token', tenant: 'tenant-token' } as const;
 
+/** Older than the time that the agent of a new node has to start. */
+const CLUSTER_AGE_MS = 60 * 60_000;
+
 /** Egress to a block of pods, of nodes, and of neither; SCTP. */
 const POLICIES = Object.entries({
   pods: { egress: [{ to: [{ ipBlock: { cidr: '10.244.0.0/16' } }] }] },
@@ -39,6 +42,8 @@ describe('portcullis netpol in a cluster', () => {
     folder = await mkdtemp(join(tmpdir(), 'portcullis-netpol-cluster-'));
     const tls = await createLoopbackCertificate();
     cluster = await EmbeddedCluster.open({
+      // So old that its nodes should have an agent by now.
+      now: () => Date.now() - CLUSTER_AGE_MS,
       tokens: [
         { token: TOKENS.admin, user: { username: 'admin', groups: ['system:masters', 'system:authenticated'] } },
         { token: TOKENS.tenant, user: { username: 'tenant', groups: ['system:authenticated'] } },
@@ -115,6 +120,20 @@ describe('portcullis netpol in a cluster', () => {
       /^default\/nodes +False +FailClosed +Cilium 1\.15\.4 does not match IPs of nodes .*: policy-cidr-match-mode is ""$/m,
     );
     assert.doesNotMatch(stdout, /default\/office|warning/);
+  });
+
+  it('tells of nodes without an agent, on which nothing is enforced', async () => {
+    assert.doesNotMatch((await netpol('admin', 'check')).stderr, /agent/);
+    await create('v1', 'Node', { metadata: { name: 'windows' } });
+    try {
+      const { stderr } = await netpol('admin', 'check');
+      assert.match(
+        stderr,
+        /^note: 1 node has no agent of a network provider: NetworkPolicies are not enforced there$/m,
+      );
+    } finally {
+      await cluster.admin.delete(knownKind('v1', 'Node'), { name: 'windows' });
+    }
   });
 
   it('changes by --provider only what it names', async () => {

@@ -213,12 +213,21 @@ function withKind(list: ObjectList | undefined, { kind }: ResourceType): readonl
 /** What the controller has detected, and administrators declare; without a controller, what is detected now. */
 async function detectedProviders(cluster: KubernetesCluster, catalogue: Catalogue): Promise<DetectedProviders> {
   const objects = await unlessForbidden(unlessGone(listAll(cluster, NETWORK_POLICY_PROVIDERS)));
-  if (objects !== undefined && objects.items.length > 0) {
-    return readDetectedProviders(asJson(objects), catalogue);
-  }
+  const declared = objects?.items ?? [];
   const { readClusterProviders } = await import('../../network-policy/index.ts');
-  const found = await readClusterProviders(cluster, catalogue);
-  return { instances: found?.providers.map(({ instance }) => instance) ?? [], catalogue };
+  const found = await readClusterProviders(cluster, catalogue, declared);
+  printUnguarded(found?.unguardedNodes ?? 0);
+  return objects !== undefined && declared.length > 0
+    ? readDetectedProviders(asJson(objects), catalogue)
+    : { instances: found?.providers.map(({ instance }) => instance) ?? [], catalogue };
+}
+
+/** Verdicts are about the nodes that have an agent. */
+function printUnguarded(count: number): void {
+  if (count > 0) {
+    const nodes = count === 1 ? '1 node has' : `${count} nodes have`;
+    process.stderr.write(`note: ${nodes} no agent of a network provider: NetworkPolicies are not enforced there\n`);
+  }
 }
 
 /** @throws CliError that names what shows the same, when the user may not list NetworkPolicies */

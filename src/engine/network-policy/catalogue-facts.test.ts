@@ -125,6 +125,9 @@ const FACTS: readonly (readonly [string, JsonObject, Readonly<Record<string, Exp
       'kube-router@2.1.0': 'warns if pods have IPv6 addresses',
       'antrea@2.4.2': 'warns CVE-2026-25804',
       'antrea@2.3.2': 'accepted',
+      antrea:
+        'warns Antrea may be a version with known faults, since it is not known which one runs: GHSA-86x4-wp9f-wrr9',
+      'cilium@>=1.9.0': 'warns which one runs: GHSA-gj2r-phwg-6rww, GHSA-r5x6-w42p-jhpp',
     },
   ],
   [

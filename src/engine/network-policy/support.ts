@@ -99,12 +99,18 @@ export class ProviderSupport {
     const row = this.row(feature);
     const { caution, cautionWhen } = 'status' in row ? {} : row;
     const own = caution === undefined || !isMeant(cautionWhen, traits) ? [] : [`${this.label}: ${caution}`];
-    const named = this.of(feature, traits).defect;
-    // Without a version, the verdict says that it is not known.
-    const others = this.#defects(feature, traits).filter(
-      (defect) => defect !== named && (this.#version !== undefined || defect.versions.text === '*'),
-    );
-    return [...own, ...others.map((defect) => this.#defectSentence(defect))];
+    const { defect: named, status } = this.of(feature, traits);
+    const others = this.#defects(feature, traits).filter((defect) => defect !== named);
+    const isCertain = ({ versions }: Defect): boolean => this.#version !== undefined || versions.text === '*';
+    const known = others.filter(isCertain).map((defect) => this.#defectSentence(defect));
+    const possible = status === 'True' ? others.filter((defect) => !isCertain(defect)) : [];
+    return [...own, ...known, ...(possible.length === 0 ? [] : [this.#possibleSentence(possible)])];
+  }
+
+  /** One sentence for all faults of some versions: which of them the provider has, nobody knows without its version. */
+  #possibleSentence(defects: readonly Defect[]): string {
+    const names = defects.map(({ ids: [id], summary }) => id ?? summary).join(', ');
+    return `${this.label} may be a version with known faults, since it is not known which one runs: ${names}`;
   }
 
   /** The faults that this version may have; of all versions, when it is not known. */
