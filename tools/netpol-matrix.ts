@@ -2,7 +2,7 @@
 // is stale.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { builtinCatalogue, TRAIT_TEXTS } from '../src/engine/network-policy/index.ts';
+import { builtinCatalogue, FEATURE_TRAITS, TRAIT_TEXTS } from '../src/engine/network-policy/index.ts';
 import { allProviders } from '../src/cli/netpol/provider-flags.ts';
 import { defectsMarkdown, matrixMarkdown } from '../src/cli/netpol/matrix-text.ts';
 
@@ -10,13 +10,20 @@ const PAGE = fileURLToPath(new URL('../docs/network-policy.md', import.meta.url)
 const PARTS: Readonly<Record<string, () => string>> = {
   matrix: () => matrixMarkdown(allProviders(builtinCatalogue())),
   defects: () => defectsMarkdown(builtinCatalogue().providers),
-  uses: () => `| use | meaning |\n|---|---|\n${usesTable()}`,
+  uses: () => `| use | meaning | of |\n|---|---|---|\n${usesTable()}`,
 };
 
 function usesTable(): string {
   return Object.entries(TRAIT_TEXTS)
-    .map(([trait, text]) => `| \`${trait}\` | ${text} |\n`)
+    .map(([trait, text]) => `| \`${trait}\` | ${text} | ${featuresWith(trait)} |\n`)
     .join('');
+}
+
+function featuresWith(trait: string): string {
+  return Object.entries(FEATURE_TRAITS)
+    .filter(([, traits]) => traits.some((one) => one === trait))
+    .map(([feature]) => feature)
+    .join(', ');
 }
 
 const text = readFileSync(PAGE, 'utf8');

@@ -1,6 +1,6 @@
 // Catalogues of network providers in registries: pushed, pinned, verified, cached.
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -16,6 +16,33 @@ const RANGE = JSON.stringify({
   metadata: { name: 'range', namespace: 'shop' },
   spec: { policyTypes: ['Egress'], egress: [{ ports: [{ port: 30_000, endPort: 32_000 }] }] },
 });
+
+/** What later versions of the format have. */
+const FAULTS = `name: mine
+title: Mine
+latest: 2.0.0
+checked: '2026-11-29'
+settings:
+  strict: {default: 'false', where: ConfigMap mine}
+detect:
+  agents: [{container: mine-agent}]
+  kubeletVersions: [{kubelet: '>=1.30.0', namespace: kube-system, version: '>=1.4.0'}]
+defects:
+  - ids: [CVE-2026-11111]
+    features: [EndPort]
+    versions: '<1.4.0 || >=1.5.0 <1.5.3'
+    when: [[EgressToAnyPeer, WithNumber]]
+    settings: [{setting: strict, is: 'false'}]
+    effect: FailOpen
+    summary: allows all ports
+    evidence: Code
+    sources: [https://example.com/a]
+features:
+  Enforcement: [{versions: '*', support: Supported, evidence: Inferred}]
+  Egress: [{versions: '*', support: Supported, evidence: Inferred}]
+  EndPort: [{versions: '*', support: Supported, evidence: Inferred}]
+  PortCount: [{versions: '*', support: Supported, evidence: Inferred}]
+`;
 
 /** A catalogue in which no version of Cilium has endPort. */
 function catalogueFile(name: string, more = ''): string {
@@ -76,6 +103,34 @@ describe('a catalogue of network providers in a registry', () => {
     } finally {
       registry.intercept = () => false;
     }
+  });
+
+  it('brings faults of releases, uses that come together, and versions by kubelets', async () => {
+    const file = join(folder, 'faults.yaml');
+    await writeFile(file, FAULTS);
+    const reference = `registry://${registry.host}/${REPOSITORY}:faults`;
+    const pushed = await run(['push', file, reference]);
+    assert.equal(pushed.code, 0, pushed.stderr);
+    const judged = async (provider: string, catalogue = reference): Promise<string> =>
+      (await run(['netpol', 'check', '-f', '-', '--provider', provider, '--catalogue', catalogue], RANGE)).stdout;
+    assert.match(
+      await judged('mine@1.5.2'),
+      /^shop\/range +False +FailOpen +Mine 1\.5\.2 allows all ports \(CVE-2026-11111, versions <1\.4\.0 \|\| >=1\.5\.0 <1\.5\.3, strict is "false"\); strict is "false" by default$/m,
+    );
+    assert.match(await judged('mine@1.5.2,strict=true'), /1 accepted, 0 not/);
+    assert.match(await judged('mine@1.5.3'), /1 accepted, 0 not/);
+    assert.match(await judged('mine@>=1.4.0'), /^shop\/range +Unknown .*it may be one that allows all ports/m);
+  });
+
+  it('is read from a folder that is a mounted ConfigMap', async () => {
+    const mount = join(folder, 'mount');
+    await mkdir(join(mount, '..2026_11_29'), { recursive: true });
+    await writeFile(join(mount, '..2026_11_29', 'mine.yaml'), FAULTS);
+    await symlink('..2026_11_29', join(mount, '..data'));
+    await symlink('..data/mine.yaml', join(mount, 'mine.yaml'));
+    const args = ['netpol', 'check', '-f', '-', '--provider', 'mine@1.5.2', '--catalogue', mount];
+    const { stdout, stderr } = await run(args, RANGE);
+    assert.match(stdout, /CVE-2026-11111/, stderr);
   });
 
   it('is named by its digest when a tag names it', async () => {

@@ -181,6 +181,24 @@ describe('portcullis netpol in a cluster', () => {
     assert.match(stdout, /^default\/sctp +Unknown +Cilium 1\.20\.2 supports SCTP/m);
   });
 
+  it('does not leave out a provider that its catalogue does not have', async () => {
+    const { group, version, kind } = NETWORK_POLICY_PROVIDERS;
+    const metadata = { name: 'stranger' };
+    await cluster.admin.create(NETWORK_POLICY_PROVIDERS, {
+      apiVersion: `${group}/${version}`,
+      kind,
+      metadata,
+      spec: { presence: 'Present' },
+    });
+    const body = { status: { isPresent: 'True', version: '1.0.0' } };
+    await cluster.admin.patch(NETWORK_POLICY_PROVIDERS, metadata, { type: 'merge', body }, { subresource: 'status' });
+    const { stdout } = await netpol('admin', 'check');
+    assert.match(
+      stdout,
+      /^default\/office +Unknown +it is unknown whether stranger 1\.0\.0 enforces NetworkPolicies: the catalogue has no row for it/m,
+    );
+  });
+
   it('says that no provider is known to whom may not read them', async () => {
     const { code, stderr } = await netpol('tenant', 'what-if', '--to', 'cilium@1.20.2');
     assert.notEqual(code, 0);

@@ -64,7 +64,7 @@ describe('the JSON schema of the catalogue', () => {
       withDefect({
         ids: ['CVE-2026-56743', 'GHSA-fm8w-2m5w-9j7r'],
         versions: '<1.2.0 || >=1.3.0 <1.3.4',
-        when: [['Ingress', 'WithPorts'], 'Egress'],
+        when: [['Ingress', 'WithNumber'], 'Egress'],
         depends: 'the cluster is old',
         evidence: 'Code',
         sources: ['https://example.com/a'],
@@ -128,6 +128,29 @@ describe('the JSON schema of the catalogue', () => {
   ] as const) {
     it(`refuses ${name}, as the reader does`, () => {
       assert.deepEqual([mistakes(document).length > 0, readerRefuses(document)], [true, true]);
+    });
+  }
+
+  for (const [name, document] of [
+    ['a fault', withDefect({ when: ['Egress', 'HostBits'] })],
+    [
+      'uses that come together in a fault',
+      withDefect({ features: ['Ingress', 'EndPort'], when: [['AllowsNothing', 'SameStart']] }),
+    ],
+    ['a row', withRows({ ...row, support: 'Partial', effect: 'Inert', when: ['WithPorts'] })],
+    ['a caution', withRows({ ...row, caution: 'slow', cautionWhen: ['AllowsNothing'] })],
+    [
+      'an effect',
+      withRows({
+        ...row,
+        support: 'Unsupported',
+        effect: 'Inert',
+        effects: [{ uses: ['DoesNotExist'], effect: 'FailOpen' }],
+      }),
+    ],
+  ] as const) {
+    it(`cannot tell that ${name} has uses that its feature never has, which the reader refuses`, () => {
+      assert.deepEqual([mistakes(document), readerRefuses(document)], [[], true]);
     });
   }
 

@@ -14,19 +14,25 @@ export interface DetectedProviders {
 /** Objects that are read: twice the providers that a status has room for. */
 const MAX_OBJECTS = 32;
 
-/** Reads a list of NetworkPolicyProviders. Capabilities with mistakes do not count, as in statuses. */
+/**
+ * Reads a list of NetworkPolicyProviders. Capabilities with mistakes do not count, as in statuses. A provider that the catalogue
+ * does not have, as where the controller has another one, is added without rows, so that verdicts on it are Unknown.
+ */
 export function readDetectedProviders(list: unknown, catalogue: Catalogue): DetectedProviders {
   const items = isJsonObject(list) ? own(list, 'items') : undefined;
   const objects = (Array.isArray(items) ? items : [])
     .slice(0, MAX_OBJECTS)
     .map((object) => ({ object, name: textOf(valueAt(object, 'metadata', 'name')) }))
     .toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  const instances = objects.flatMap(({ object, name }) => instanceOf(name, valueAt(object, 'status')));
+  const declared = objects.reduce(
+    (known, { object, name }) => withCapabilities(known, name, valueAt(object, 'spec', 'capabilities')),
+    catalogue,
+  );
+  const strangers = instances.filter(({ name }) => declared.find(name) === undefined);
   return {
-    instances: objects.flatMap(({ object, name }) => instanceOf(name, valueAt(object, 'status'))),
-    catalogue: objects.reduce(
-      (known, { object, name }) => withCapabilities(known, name, valueAt(object, 'spec', 'capabilities')),
-      catalogue,
-    ),
+    instances,
+    catalogue: declared.extended(strangers.map(({ name }) => ({ name, settings: new Map(), features: {} }))),
   };
 }
 

@@ -109,6 +109,42 @@ export const TRAIT_TEXTS: Readonly<Record<Trait, string>> = {
   ServiceWithoutLabel: 'pods behind a Service whose selector lacks labels of the peer',
 };
 
+const DIRECTIONS = ['Ingress', 'Egress'] as const;
+const OF_PORTS = [...DIRECTIONS, 'EgressToAnyPeer', 'EgressToIPBlock'] as const;
+const OF_PORT = [...OF_PORTS, 'WithNumber', 'BesideNumberedPort', 'SidecarPort', 'SameStart'] as const;
+const OF_SELECTOR = ['NegativeExpression', 'InSeveralValues', 'NotInSeveralValues', 'DoesNotExist'] as const;
+const OF_NAMESPACES = [...DIRECTIONS, 'NegativeNamespaceSelector', ...OF_SELECTOR] as const;
+const OF_BLOCK = [
+  ...DIRECTIONS,
+  'WithPorts',
+  'MixedFamilies',
+  'HostBits',
+  'BesideBlocks',
+  'BesideSelectors',
+  'OverlappingBlocks',
+  'SameBlock',
+] as const;
+
+/** The traits that uses of a feature can have: a row or a fault that is about another one would never count. */
+export const FEATURE_TRAITS: Readonly<Record<Feature, readonly Trait[]>> = {
+  Enforcement: ['PodSelectorPeer', ...OF_SELECTOR],
+  Ingress: ['AllowsNothing'],
+  Egress: ['AllowsNothing', 'ServiceWithoutLabel'],
+  NamespaceSelector: OF_NAMESPACES,
+  NamespaceAndPodSelector: OF_NAMESPACES,
+  PortWithoutNumber: OF_PORT,
+  NamedPort: OF_PORT,
+  EndPort: OF_PORT,
+  PortCount: OF_PORTS,
+  SCTP: OF_PORT,
+  IPBlock: OF_BLOCK,
+  IPBlockExcept: OF_BLOCK,
+  IPBlockOfPods: OF_BLOCK,
+  IPBlockOfNodes: OF_BLOCK,
+  IPv6: OF_BLOCK,
+  HostNetworkPods: [],
+};
+
 /** A use, or several that must come together. */
 export type UsePattern = Trait | readonly Trait[];
 

@@ -11,7 +11,7 @@ export type {
   SupportRow,
   VersionObject,
 } from './catalogue.ts';
-export { EFFECT_TEXTS, EFFECTS, FEATURE_TEXTS, FEATURES, TRAIT_TEXTS, usesText } from './feature.ts';
+export { EFFECT_TEXTS, EFFECTS, FEATURE_TEXTS, FEATURE_TRAITS, FEATURES, TRAIT_TEXTS, usesText } from './feature.ts';
 export type { Effect, Feature } from './feature.ts';
 export { parseBlock } from './cidr.ts';
 export { readClusterFacts } from './cluster-facts.ts';

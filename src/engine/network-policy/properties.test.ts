@@ -6,7 +6,8 @@ import semver from 'semver';
 import type { JsonObject, JsonValue } from '../values/json-text.ts';
 import { parseYaml } from '../../values/yaml/index.ts';
 import { builtinCatalogue } from './builtin-catalogue.ts';
-import { FEATURES } from './feature.ts';
+import { FEATURE_TRAITS, FEATURES } from './feature.ts';
+import { featureUses } from './feature-uses.ts';
 import type { Feature } from './feature.ts';
 import { readNetworkPolicy } from './network-policy.ts';
 import { ProviderSupport } from './support.ts';
@@ -226,6 +227,18 @@ describe('for any policy, provider and version', () => {
           isInert ? [] : FEATURES.filter((feature) => uses.includes(feature) && !types.has(feature)),
           [],
         );
+      }),
+      RUNS,
+    );
+  });
+
+  it('no use has a trait that its feature cannot have, so that the catalogue can be refused for it', () => {
+    fc.assert(
+      fc.property(policy, ({ value }) => {
+        const strange = featureUses(readNetworkPolicy(value), FACTS).filter(({ feature, traits }) =>
+          traits.some((trait) => !FEATURE_TRAITS[feature].includes(trait)),
+        );
+        assert.deepEqual(strange, []);
       }),
       RUNS,
     );

@@ -17,7 +17,7 @@ import type {
   SupportRow,
   VersionObject,
 } from './catalogue.ts';
-import { EFFECTS, FEATURES, TRAITS } from './feature.ts';
+import { EFFECTS, FEATURE_TRAITS, FEATURES, TRAITS } from './feature.ts';
 import type { Effect, Feature, UsePattern } from './feature.ts';
 import { parseProviderVersion } from './provider-version.ts';
 import { coverageFaults, parseVersionRange } from './version-range.ts';
@@ -352,7 +352,7 @@ function readRows(fields: FieldReader, feature: Feature, checked: string | undef
   if (known.length === ranges.length) {
     coverageFaults(known).forEach((fault) => fields.fault(feature, fault));
   }
-  return rows.map((row, index) => readRow(row, ranges[index] ?? UNKNOWN_RANGE, checked));
+  return rows.map((row, index) => readRow(row, feature, ranges[index] ?? UNKNOWN_RANGE, checked));
 }
 
 function readDefects(fields: FieldReader, checked: string | undefined): readonly Defect[] {
@@ -370,12 +370,13 @@ function readDefect(defect: FieldReader, checked: string | undefined): Defect {
   }
   const evidence = defect.oneOf('evidence', EVIDENCES) ?? 'Inferred';
   refuseEmpty(defect, 'features', 'feature');
+  const features = readNames(defect, 'features', FEATURES);
   return {
     ids: readAdvisories(defect),
-    features: readNames(defect, 'features', FEATURES),
+    features,
     versions: range(defect) ?? UNKNOWN_RANGE,
     ...present({
-      when: readUses(defect, 'when'),
+      when: readUses(defect, 'when', features),
       settings: defect.has('settings') ? defect.each('settings').map(readRequirement) : undefined,
       depends: shortText(defect, 'depends'),
     }),
@@ -425,15 +426,17 @@ function range(row: FieldReader, key = 'versions'): VersionRange | undefined {
   return parsed;
 }
 
-function readRow(row: FieldReader, versions: VersionRange, checked: string | undefined): SupportRow {
+function readRow(row: FieldReader, feature: Feature, versions: VersionRange, checked: string | undefined): SupportRow {
   row.knownKeys(ROW_KEYS, { owner: 'a row' });
   const support = row.oneOf('support', SUPPORTS) ?? 'Unknown';
   const effect = row.oneOf('effect', EFFECTS);
-  const effects = row.has('effects') ? row.each('effects').map(readUseEffect) : undefined;
+  const effects = row.has('effects')
+    ? row.each('effects').map((effects) => readUseEffect(effects, feature))
+    : undefined;
   const requires = row.has('requires') ? row.each('requires').map(readRequirement) : undefined;
   const evidence = row.oneOf('evidence', EVIDENCES) ?? 'Inferred';
-  const when = readUses(row, 'when');
-  const cautionWhen = readUses(row, 'cautionWhen');
+  const when = readUses(row, 'when', [feature]);
+  const cautionWhen = readUses(row, 'cautionWhen', [feature]);
   const depends = shortText(row, 'depends');
   for (const key of ['support', 'evidence'].filter((one) => !row.has(one))) {
     row.missing(key);
@@ -458,24 +461,31 @@ function readRow(row: FieldReader, versions: VersionRange, checked: string | und
   };
 }
 
-function readUseEffect(fields: FieldReader): { readonly uses: readonly UsePattern[]; readonly effect: Effect } {
+function readUseEffect(
+  fields: FieldReader,
+  feature: Feature,
+): { readonly uses: readonly UsePattern[]; readonly effect: Effect } {
   fields.knownKeys(['uses', 'effect'], { owner: 'effects' });
   for (const key of ['uses', 'effect'].filter((one) => !fields.has(one))) {
     fields.missing(key);
   }
-  return { uses: readUses(fields, 'uses') ?? [], effect: fields.oneOf('effect', EFFECTS) ?? 'FailOpen' };
+  return { uses: readUses(fields, 'uses', [feature]) ?? [], effect: fields.oneOf('effect', EFFECTS) ?? 'FailOpen' };
 }
 
 /** An empty list would mean nothing, where the one who wrote it may have meant all. */
 function refuseEmpty(fields: FieldReader, key: string, owner: string): void {
-  const list = fields.list(key);
-  if (list?.some((value) => Array.isArray(value) && value.length === 0) === true || list?.length === 0) {
+  const list = fields.value(key);
+  if (Array.isArray(list) && [list, ...list].some((one) => Array.isArray(one) && one.length === 0)) {
     fields.fault(key, `expected at least one ${owner}, got an empty list`);
   }
 }
 
 /** Uses: a trait, or a list of traits that come together. */
-function readUses(row: FieldReader, key: 'when' | 'cautionWhen' | 'uses'): readonly UsePattern[] | undefined {
+function readUses(
+  row: FieldReader,
+  key: 'when' | 'cautionWhen' | 'uses',
+  features: readonly Feature[],
+): readonly UsePattern[] | undefined {
   if (!row.has(key)) {
     return undefined;
   }
@@ -484,6 +494,15 @@ function readUses(row: FieldReader, key: 'when' | 'cautionWhen' | 'uses'): reado
     const names = Array.isArray(value) ? value : [value];
     const traits = names.flatMap((name) => readName(row, key, name, TRAITS, index));
     const [only, ...others] = traits;
+    const possible = features.map((feature) => FEATURE_TRAITS[feature]);
+    if (features.length > 0 && !possible.some((known) => traits.every((trait) => known.includes(trait)))) {
+      const known = [...new Set(possible.flat())].join(', ') || 'none';
+      row.fault(
+        key,
+        `expected uses of ${features.join(' or ')}, which are ${known}, got ${traits.join(' with ')}`,
+        index,
+      );
+    }
     return only === undefined ? [] : [others.length === 0 ? only : traits];
   });
 }
