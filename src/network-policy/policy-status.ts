@@ -10,12 +10,12 @@ import {
   MAX_PATHS,
   type ProviderVerdict,
   readNetworkPolicy,
-  severity,
+  SEVERITY,
+  severityOf,
   unknownProvider,
 } from '../engine/network-policy/index.ts';
 import {
   type Condition,
-  type ConditionStatus,
   type FeatureEntry,
   findCondition,
   isJsonObject,
@@ -195,7 +195,7 @@ function rollup(
   now: number,
 ): readonly Condition[] {
   const accepted = entries.flatMap((entry) => findCondition(entry.conditions, ACCEPTED) ?? []);
-  const [worst] = [...accepted].sort((one, other) => RANK[other.status] - RANK[one.status]);
+  const [worst] = [...accepted].sort((one, other) => SEVERITY[other.status] - SEVERITY[one.status]);
   const same = accepted.filter(({ status }) => status === worst?.status);
   const state: State =
     worst === undefined
@@ -214,7 +214,6 @@ function rollup(
   return conditions([state, ...failures], hasUnguardedNodes, before, generation, now);
 }
 
-const RANK: Readonly<Record<ConditionStatus, number>> = { True: 0, Unknown: 1, False: 2 };
 const NO_PROVIDER_MESSAGE =
   'no network provider was found, so it is unknown whether this NetworkPolicy is enforced: declare one with a NetworkPolicyProvider';
 
@@ -225,10 +224,6 @@ function worstEffect(
   const failed = verdicts.filter(({ accepted }) => accepted === 'False');
   const effects = [...failed, ...reported.flatMap(unsupportedFeatures)].flatMap(({ effect }) => effect ?? []);
   return effects.toSorted((one, other) => EFFECTS.indexOf(other) - EFFECTS.indexOf(one))[0];
-}
-
-function severityOf({ accepted, effect }: Pick<ProviderVerdict, 'accepted' | 'effect'>): number {
-  return severity({ status: accepted, ...(effect === undefined ? {} : { effect }) });
 }
 
 function providersText(entries: readonly ProviderEntry[]): string {

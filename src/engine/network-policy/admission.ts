@@ -8,9 +8,8 @@ import { isNetworkPolicy, readNetworkPolicy } from './network-policy.ts';
 import type { NetworkPolicySettings } from './settings.ts';
 import { ProviderSupport } from './support.ts';
 import type { ProviderInstance } from './support.ts';
-import { analysePolicy, judgePolicy, unknownProvider, unsupportedFeatures } from './verdict.ts';
+import { analysePolicy, judgePolicy, severityOf, unknownProvider, unsupportedFeatures } from './verdict.ts';
 import type { ProviderVerdict } from './verdict.ts';
-import { severity } from './what-if.ts';
 
 export interface NetworkPolicyAnswer {
   readonly accepted: boolean;
@@ -87,10 +86,6 @@ function verdictOf(
         `it is unknown what ${instance.name} does with this NetworkPolicy: the catalogue has no such provider`,
       )
     : judge(new ProviderSupport(provider, instance));
-}
-
-function severityOf({ accepted, effect }: ProviderVerdict): number {
-  return severity({ status: accepted, ...(effect === undefined ? {} : { effect }) });
 }
 
 /** A warning for each feature, since one for all would be cut off. */

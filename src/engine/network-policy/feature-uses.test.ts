@@ -49,6 +49,16 @@ describe('the traits of a use', () => {
     has('WithNumber', false, ingress({ protocol: 'SCTP' }), 'SCTP');
   });
 
+  it('of exceptions: overlaps are found among thousands of blocks, and taken for granted among too many pairs', () => {
+    const many = Array.from({ length: 2_000 }, (_, index) => block(`10.${index >> 8}.${index & 255}.0/24`));
+    const everything = block('0.0.0.0/0', '192.168.0.0/16');
+    has('OverlappingBlocks', false, to(everything, ...many), 'IPBlockExcept');
+    has('OverlappingBlocks', true, to(everything, ...many, block('192.168.7.0/24')), 'IPBlockExcept');
+    const exceptions = Array.from({ length: 300 }, (_, index) => `172.16.${index & 255}.${index >> 8}/32`);
+    const holed = Array.from({ length: 300 }, () => block('172.16.0.0/12', ...exceptions));
+    has('OverlappingBlocks', true, to(...holed), 'IPBlockExcept');
+  });
+
   it('of blocks: others in the rule, selectors, exceptions that others have, bits after the prefix', () => {
     has('BesideBlocks', true, from(block('10.0.0.0/8'), block('192.0.2.0/24')), 'IPBlock');
     has('BesideBlocks', false, from(block('10.0.0.0/8'), { podSelector: {} }), 'IPBlock');

@@ -1,7 +1,8 @@
 import type { LabelRequirement, Selector } from '../../resources/index.ts';
-import { containsCidr, hasHostBits, overlapsCidr, parseBlock } from './cidr.ts';
+import { hasHostBits } from '../../resources/kind-validation/index.ts';
+import { containsCidr, overlapsCidr, parseBlock } from './cidr.ts';
 import type { Cidr } from './cidr.ts';
-import { TRAITS } from './feature.ts';
+import { sharedTraits, TRAITS } from './feature.ts';
 import type { Feature, Trait } from './feature.ts';
 import type { WorkloadFacts } from './pod-facts.ts';
 import type { Direction, IPBlock, NetworkPolicy, Peer, PortEntry, Rule } from './network-policy.ts';
@@ -41,7 +42,7 @@ export function featureUses(policy: NetworkPolicy, facts: ClusterFacts = {}): re
   const context: Context = {
     policy,
     facts,
-    blocks: Map.groupBy(all, ({ direction }) => direction),
+    overlapping: new Set([...Map.groupBy(all, ({ direction }) => direction).values()].flatMap(overlappingOf)),
     repeated: repeatedOf(all.map(({ direction, block }) => blockKey(direction, block))),
     ambiguous: repeatedOf(new Set(policy.rules.flatMap(rangesOf)), startOf),
     sidecarPorts: sidecarPorts(policy, facts),
@@ -57,8 +58,8 @@ export function featureUses(policy: NetworkPolicy, facts: ClusterFacts = {}): re
 interface Context {
   readonly policy: NetworkPolicy;
   readonly facts: ClusterFacts;
-  /** The blocks of each direction. */
-  readonly blocks: ReadonlyMap<Direction, readonly DirectedBlock[]>;
+  /** The blocks with an exception that has addresses of another block of the direction. */
+  readonly overlapping: ReadonlySet<IPBlock>;
   /** The blocks that a direction has more than once. */
   readonly repeated: ReadonlySet<string>;
   /** The starts that a direction has with different ends. */
@@ -99,13 +100,13 @@ function repeatedOf(texts: Iterable<string>, keyOf: (text: string) => string = (
 
 function directionUse({ rules }: NetworkPolicy, direction: Direction, path: string): FeatureUse {
   const isEmpty = !rules.some((rule) => rule.direction === direction);
-  return { feature: direction, path, traits: isEmpty ? ['AllowsNothing'] : [] };
+  return { feature: direction, path, traits: sharedTraits(isEmpty ? ['AllowsNothing'] : []) };
 }
 
 function enforcementUse({ podSelector, rules }: NetworkPolicy): FeatureUse {
   const peers = rules.flatMap((rule) => rule.peers.flatMap((peer) => peer.podSelector ?? []));
   const traits = [...traitsThat({ PodSelectorPeer: peers.length > 0 }), ...selectorTraits(podSelector, ...peers)];
-  return { feature: 'Enforcement', path: 'spec', traits };
+  return { feature: 'Enforcement', path: 'spec', traits: sharedTraits(traits) };
 }
 
 function selectorTraits(...selectors: readonly (Selector | undefined)[]): readonly Trait[] {
@@ -139,7 +140,7 @@ function ruleUses(rule: Rule, context: Context): readonly FeatureUse[] {
       peer.ipBlock === undefined ? peerUses(peer, rule, context) : blockUses(peer.ipBlock, rule, ofBlocks, context),
     ),
   ];
-  return uses.map((use) => ({ ...use, rule: rule.path }));
+  return uses.map((use) => ({ ...use, traits: sharedTraits(use.traits), rule: rule.path }));
 }
 
 function ruleTraits({ direction, peers }: Rule): readonly Trait[] {
@@ -247,11 +248,11 @@ function blockUses(
   block: IPBlock,
   { direction }: Rule,
   ofRule: readonly Trait[],
-  { facts, blocks, repeated }: Context,
+  { facts, overlapping, repeated }: Context,
 ): readonly FeatureUse[] {
   const own = traitsThat({
-    HostBits: hasHostBits(block.cidr),
-    OverlappingBlocks: hasOverlappingException(block, blocks.get(direction) ?? []),
+    HostBits: hasHostBits(block.cidr.address, block.cidr.prefix),
+    OverlappingBlocks: overlapping.has(block),
     SameBlock: repeated.has(blockKey(direction, block)),
   });
   const traits = [...ofRule, ...own];
@@ -272,19 +273,21 @@ function blockUses(
 }
 
 /**
- * Pairs of blocks in a direction that are compared: 50 ms of a processor. In a policy with more, which no person writes,
- * exceptions are taken to overlap with other blocks.
+ * Pairs of an exception and a block of its direction that are compared: 50 ms of a processor. In a policy with more, which no
+ * person writes, exceptions are taken to overlap with other blocks.
  */
 const MAX_PAIRS = 100_000;
 
-/** Whether another block of the direction has addresses that an exception of this one takes out. */
-function hasOverlappingException(block: IPBlock, blocks: readonly DirectedBlock[]): boolean {
-  if (block.except.length === 0 || blocks.length ** 2 > MAX_PAIRS) {
-    return block.except.length > 0;
-  }
-  return block.except.some(({ cidr }) =>
-    blocks.some((other) => other.block !== block && overlapsCidr(cidr, other.block.cidr)),
-  );
+/** @param all the blocks of a direction */
+function overlappingOf(all: readonly DirectedBlock[]): readonly IPBlock[] {
+  const blocks = all.map(({ block }) => block);
+  const exceptions = blocks.reduce((sum, { except }) => sum + except.length, 0);
+  const isTooMuch = exceptions * blocks.length > MAX_PAIRS;
+  const isOverlapping = (block: IPBlock): boolean =>
+    block.except.some(
+      ({ cidr }) => isTooMuch || blocks.some((other) => other !== block && overlapsCidr(cidr, other.cidr)),
+    );
+  return blocks.filter(isOverlapping);
 }
 
 /** Lists of CIDRs and addresses as blocks. Each list is read once, because every ipBlock is compared with it. */
@@ -313,33 +316,6 @@ function hasOneOf({ cidr, except }: IPBlock, texts: readonly string[]): boolean 
   return parsedBlocks(texts).some(
     (one) => overlapsCidr(one, cidr) && !except.some((hole) => containsCidr(hole.cidr, one)),
   );
-}
-
-/** The port entries of each peer of a direction, without duplicates: what limits of ports count. */
-export function portsByPeer(policy: NetworkPolicy, direction: Direction): ReadonlyMap<string, ReadonlySet<string>> {
-  const entries = new Map<string, Set<string>>();
-  for (const { peers, ports } of policy.rules.filter((rule) => rule.direction === direction)) {
-    const texts = ports.length === 0 ? ['all'] : ports.map(portText);
-    for (const peer of peers.length === 0 ? [ANY_PEER] : peers.map(peerText)) {
-      const known = entries.get(peer) ?? new Set();
-      texts.forEach((text) => known.add(text));
-      entries.set(peer, known);
-    }
-  }
-  return entries;
-}
-
-const ANY_PEER = 'all peers';
-
-function peerText({ podSelector, namespaceSelector, ipBlock }: Peer): string {
-  if (ipBlock !== undefined) {
-    return ipBlock.text;
-  }
-  const pods = podSelector === undefined || podSelector.isEmpty ? 'all pods' : `pods ${podSelector.toString()}`;
-  if (namespaceSelector === undefined) {
-    return pods;
-  }
-  return `${pods} of ${namespaceSelector.isEmpty ? 'all namespaces' : `namespaces ${namespaceSelector.toString()}`}`;
 }
 
 /** `TCP port 80`, `TCP ports 80 to 90`, `TCP port "web"`, `all TCP ports`. */

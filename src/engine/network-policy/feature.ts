@@ -82,6 +82,16 @@ export const TRAITS = [
 
 export type Trait = (typeof TRAITS)[number];
 
+const shared = new Map<string, readonly Trait[]>();
+
+/** The same list for the same traits, so that providers judge it once. There are hundreds: most traits exclude others. */
+export function sharedTraits(traits: readonly Trait[]): readonly Trait[] {
+  const key = traits.join();
+  const known = shared.get(key) ?? traits;
+  shared.set(key, known);
+  return known;
+}
+
 /** Each use in words. */
 export const TRAIT_TEXTS: Readonly<Record<Trait, string>> = {
   Ingress: 'ingress',

@@ -176,4 +176,26 @@ describe('a set of policies', () => {
       [],
     );
   });
+
+  it('keeps one of two equal ones, however many rules were compared before', () => {
+    for (let size = 1; size <= 100; size += 1) {
+      const ingress = Array.from({ length: size }, (_, rule) => ({ from: [{ podSelector: app(`client-${rule}`) }] }));
+      const [one, twin] = [policy('one', { ingress }), policy('twin', { ingress })];
+      const set = new NetworkPolicySet([one, twin]);
+      assert.equal(set.redundancy(one), undefined, `with ${size} rules`);
+    }
+  });
+
+  it('compares a bounded number of rules without peers, of exceptions and of requirements', () => {
+    const holes = Array.from({ length: 3_000 }, (_, index) => `10.${index >> 8}.${index & 255}.0/24`);
+    const labels = Object.fromEntries(Array.from({ length: 3_000 }, (_, index) => [`label-${index}`, 'a']));
+    const others = Array.from({ length: 3_000 }, () => ({ from: [{ podSelector: app('client') }] }));
+    for (const [inner, outer] of [
+      [{ ingress: Array.from({ length: 3_000 }, () => ({})) }, { ingress: [...others, {}] }],
+      [allow([block('10.0.0.0/8', ...holes)]), allow([block('10.0.0.0/8', ...holes)])],
+      [allow([{ podSelector: { matchLabels: labels } }]), allow([{ podSelector: { matchLabels: labels } }])],
+    ] as const) {
+      assert.ok(!isCovered(policy('inner', inner), policy('outer', outer)));
+    }
+  });
 });

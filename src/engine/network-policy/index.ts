@@ -27,19 +27,20 @@ export { MAX_CATALOGUE_LENGTH, parseCatalogue, readProvider } from './read-catal
 export { NetworkPolicySet } from './redundant.ts';
 export { FEATURE_NOUNS } from './sentence.ts';
 export { isInRange } from './version-range.ts';
-export { defectText, ProviderSupport, requirementText } from './support.ts';
+export { defectText, ProviderSupport, requirementText, SEVERITY } from './support.ts';
 export type { ProviderInstance, SupportReason } from './support.ts';
 export {
   analysePolicy,
   judgePolicy,
   MAX_MESSAGE,
   MAX_PATHS,
+  severityOf,
   UNREAD_FIELDS,
   unknownProvider,
   unsupportedFeatures,
 } from './verdict.ts';
 export type { AnalysedPolicy, FeatureVerdict, ProviderVerdict, ProviderWarning } from './verdict.ts';
-export { compareVerdicts, severity } from './what-if.ts';
+export { compareVerdicts } from './what-if.ts';
 export type { FeatureChange, FeatureState } from './what-if.ts';
 export { checkNetworkPolicySupport } from './admission.ts';
 export type { NetworkPolicyAnswer } from './admission.ts';

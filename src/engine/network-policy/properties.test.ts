@@ -12,9 +12,9 @@ import type { Feature } from './feature.ts';
 import { readNetworkPolicy } from './network-policy.ts';
 import { ProviderSupport } from './support.ts';
 import type { ProviderInstance } from './support.ts';
-import { analysePolicy, judgePolicy } from './verdict.ts';
+import { analysePolicy, judgePolicy, severityOf } from './verdict.ts';
 import type { ProviderVerdict } from './verdict.ts';
-import { compareVerdicts, severity } from './what-if.ts';
+import { compareVerdicts } from './what-if.ts';
 
 const RUNS = { numRuns: 300 };
 /** The cluster is known, so that nothing only warns. */
@@ -256,7 +256,7 @@ describe('for any policy, provider and version', () => {
         ({ value }, from, to, more, another, one) => {
           const worst = (spec: JsonValue): number => {
             const { accepted, effect } = judge(spec, one);
-            return severity({ status: accepted, ...(effect === undefined || hasEffects(one) ? {} : { effect }) });
+            return severityOf({ accepted, ...(effect === undefined || hasEffects(one) ? {} : { effect }) });
           };
           const before = worst(value);
           const withRules = { ...value, ingress: [...listOf(value['ingress']), from.value] };

@@ -63,8 +63,8 @@ export class ProviderSupport {
   /** The provider and its version, for people. */
   readonly label: string;
   readonly #rows = new Map<Feature, SupportRow | Support>();
-  readonly #judgements = new Map<string, Support>();
-  readonly #cautions = new Map<string, readonly string[]>();
+  readonly #judgements = new UseTable<Support>();
+  readonly #cautions = new UseTable<readonly string[]>();
 
   constructor(provider: Provider, instance: ProviderInstance) {
     this.provider = provider;
@@ -76,23 +76,16 @@ export class ProviderSupport {
   }
 
   of(feature: Feature, traits: readonly Trait[]): Support {
-    const key = useKey(feature, traits);
-    let support = this.#judgements.get(key);
-    if (support === undefined) {
+    return this.#judgements.get(feature, traits, () => {
       const row = this.row(feature);
       const known = 'status' in row ? row : this.#judged(row, feature, traits);
-      support = [known, ...this.#faults(feature, traits)].reduce(worseSupport);
-      this.#judgements.set(key, support);
-    }
-    return support;
+      return [known, ...this.#faults(feature, traits)].reduce(worseSupport);
+    });
   }
 
   /** What to know about a use although it is supported: sentences. */
   cautions(feature: Feature, traits: readonly Trait[]): readonly string[] {
-    const key = useKey(feature, traits);
-    const cautions = this.#cautions.get(key) ?? this.#cautionsOf(feature, traits);
-    this.#cautions.set(key, cautions);
-    return cautions;
+    return this.#cautions.get(feature, traits, () => this.#cautionsOf(feature, traits));
   }
 
   #cautionsOf(feature: Feature, traits: readonly Trait[]): readonly string[] {
@@ -284,8 +277,17 @@ export class ProviderSupport {
   }
 }
 
-function useKey(feature: Feature, traits: readonly Trait[]): string {
-  return traits.length === 0 ? feature : `${feature} ${traits.join()}`;
+/** What is known of uses, by feature and traits. Uses share their traits, of which there are few: see {@link sharedTraits}. */
+class UseTable<T> {
+  readonly #byFeature = new Map<Feature, WeakMap<readonly Trait[], T>>();
+
+  get(feature: Feature, traits: readonly Trait[], compute: () => T): T {
+    const known = this.#byFeature.get(feature) ?? new WeakMap<readonly Trait[], T>();
+    this.#byFeature.set(feature, known);
+    const value = known.get(traits) ?? compute();
+    known.set(traits, value);
+    return value;
+  }
 }
 
 /** What happens, and how it is known: `lets in all pods (GHSA-…, versions >=1.19.0 <1.19.5)`. */

@@ -1,11 +1,13 @@
 import type { ConditionStatus } from '../../resources/index.ts';
 import { shortened } from '../../values/index.ts';
-import { worseEffect } from './feature.ts';
+import { EFFECTS, worseEffect } from './feature.ts';
 import type { Effect, Feature } from './feature.ts';
 import type { Evidence, PortLimit, SupportRow } from './catalogue.ts';
-import { featureUses, portsByPeer } from './feature-uses.ts';
+import { featureUses } from './feature-uses.ts';
 import type { ClusterFacts, FeatureUse } from './feature-uses.ts';
 import type { NetworkPolicy } from './network-policy.ts';
+import { portTotals } from './port-totals.ts';
+import type { PortTotal } from './port-totals.ts';
 import { byDefaultText, unknownText, unsupportedText } from './sentence.ts';
 import { SEVERITY, worseSupport } from './support.ts';
 import type { ProviderSupport, Support, SupportReason } from './support.ts';
@@ -76,19 +78,9 @@ export interface AnalysedPolicy {
   readonly limits: readonly PortTotal[];
 }
 
-/** The port entries for one peer. */
-interface PortTotal {
-  readonly path: string;
-  readonly peer: string;
-  readonly entries: number;
-}
-
 export function analysePolicy(policy: NetworkPolicy, facts: ClusterFacts = {}): AnalysedPolicy {
   const uses = Map.groupBy(featureUses(policy, facts), ({ feature }) => feature);
-  const limits = [...policy.directions].flatMap(([direction, path]) =>
-    [...portsByPeer(policy, direction)].map(([peer, entries]) => ({ path, peer, entries: entries.size })),
-  );
-  return { policy, facts, uses, limits };
+  return { policy, facts, uses, limits: portTotals(policy) };
 }
 
 /** What a provider does with a policy. Accepted only if every part of the policy is known and supported. */
@@ -127,6 +119,11 @@ export function judgePolicy(analysed: AnalysedPolicy, support: ProviderSupport):
     features,
     warnings,
   };
+}
+
+/** Larger is worse: the status decides, then the effect. */
+export function severityOf({ accepted, effect }: Pick<ProviderVerdict, 'accepted' | 'effect'>): number {
+  return SEVERITY[accepted] + (accepted === 'False' && effect !== undefined ? EFFECTS.indexOf(effect) + 1 : 0);
 }
 
 /** The verdict when the catalogue has no such provider, or none was found. */
@@ -295,7 +292,7 @@ function fullMap(
   { identities }: ClusterFacts,
   { label }: ProviderSupport,
 ): Judged {
-  const most = Math.max(0, ...limits.map((total) => total.entries));
+  const most = limits.reduce((max, total) => Math.max(max, total.entries), 0);
   const fits = Math.floor(entries / Math.max(1, most));
   const expected = identities ?? EXPECTED_IDENTITIES;
   if (most * expected < entries) {

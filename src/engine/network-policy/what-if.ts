@@ -1,6 +1,6 @@
 import type { ConditionStatus } from '../../resources/index.ts';
-import { EFFECTS } from './feature.ts';
 import type { Effect } from './feature.ts';
+import { SEVERITY } from './support.ts';
 import type { SupportReason } from './support.ts';
 import type { FeatureVerdict, ProviderVerdict, ProviderWarning } from './verdict.ts';
 
@@ -94,7 +94,7 @@ function stateOf(verdict: ProviderVerdict, type: FeatureVerdict['type']): Featur
 
 /** The state of the worst warning, with the texts of all. */
 function warnedState(warnings: readonly ProviderWarning[]): Pick<FeatureState, 'message' | 'warning' | 'effect'> {
-  const [worst] = warnings.toSorted((one, other) => STATUS_SEVERITY[other.status] - STATUS_SEVERITY[one.status]);
+  const [worst] = warnings.toSorted((one, other) => SEVERITY[other.status] - SEVERITY[one.status]);
   return {
     message: warnings.map(({ message }) => message).join('; '),
     ...(worst === undefined ? {} : { warning: worst.status }),
@@ -104,11 +104,4 @@ function warnedState(warnings: readonly ProviderWarning[]): Pick<FeatureState, '
 
 function pathsOf({ features, warnings }: ProviderVerdict, type: FeatureVerdict['type']): readonly string[] | undefined {
   return [...features, ...warnings].find((one) => one.type === type)?.paths;
-}
-
-const STATUS_SEVERITY: Readonly<Record<ConditionStatus, number>> = { True: 0, Unknown: 1, False: 2 };
-
-/** The status first, then the effect. */
-export function severity({ status, effect }: Pick<FeatureState, 'status' | 'effect'>): number {
-  return STATUS_SEVERITY[status] + (status === 'False' && effect !== undefined ? EFFECTS.indexOf(effect) + 1 : 0);
 }

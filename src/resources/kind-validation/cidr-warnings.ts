@@ -1,9 +1,7 @@
 import ipaddr from 'ipaddr.js';
+import { hasHostBits, networkOf, readCidr } from './cidr-text.ts';
 
-/** Longest text of a CIDR: an IPv6 address with an embedded IPv4 address, and a prefix. Characters. */
-const MAX_CIDR_LENGTH = 49;
-
-/** Longest text of an address, as above. */
+/** Longest text of an address: IPv6 with an embedded IPv4 address. */
 const MAX_ADDRESS_LENGTH = 45;
 
 /**
@@ -11,10 +9,11 @@ const MAX_ADDRESS_LENGTH = 45;
  * https://github.com/kubernetes/enhancements/tree/master/keps/sig-network/4858-ip-cidr-validation
  */
 export function cidrWarnings(value: unknown, path: string): readonly string[] {
-  if (typeof value !== 'string' || value.length > MAX_CIDR_LENGTH || !ipaddr.isValidCIDR(value)) {
+  const cidr = typeof value === 'string' ? readCidr(value) : undefined;
+  if (typeof value !== 'string' || cidr === undefined) {
     return [];
   }
-  const [address, prefix] = ipaddr.parseCIDR(value);
+  const [address, prefix] = cidr;
   const mapped = mappedAddress(address);
   if (mapped !== undefined && prefix >= MAPPED_BITS) {
     return [
@@ -26,8 +25,8 @@ export function cidrWarnings(value: unknown, path: string): readonly string[] {
       ),
     ];
   }
-  const network = networkOf(address, prefix);
-  if (textOf(network) !== textOf(address)) {
+  if (hasHostBits(address, prefix)) {
+    const network = networkOf(address, prefix);
     const bits = address.kind() === 'ipv4' ? 32 : 128;
     return [
       `${path}: CIDR value ${JSON.stringify(value)} is ambiguous in this context (should be "${textOf(network)}/${prefix}" or "${textOf(address)}/${bits}"?)`,
@@ -70,16 +69,6 @@ function canonicalWarnings(
   return canonical === value || address.kind() === 'ipv4'
     ? []
     : [`${path}: IPv6 ${what} ${JSON.stringify(value)} should be in RFC 5952 canonical format ("${canonical}")`];
-}
-
-function networkOf(address: ipaddr.IPv4 | ipaddr.IPv6, prefix: number): ipaddr.IPv4 | ipaddr.IPv6 {
-  const bytes = address.toByteArray().map((byte, index) => byte & maskOfByte(prefix - 8 * index));
-  return ipaddr.fromByteArray(bytes);
-}
-
-/** The mask of one byte of which this many bits belong to the network. */
-function maskOfByte(bits: number): number {
-  return bits <= 0 ? 0 : bits >= 8 ? 0xff : (0xff << (8 - bits)) & 0xff;
 }
 
 /** The address in the form of RFC 5952. */
