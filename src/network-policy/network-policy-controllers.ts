@@ -191,7 +191,7 @@ export class NetworkPolicyControllers implements Runnable {
   }
 
   /** Reconciles the policies of a namespace whose findings depend on others, some time after a change. */
-  #compare(namespace: string): { readonly requeueAfterMs?: number } {
+  async #compare(namespace: string): Promise<{ readonly requeueAfterMs?: number }> {
     const { comparisonDelayMs = COMPARISON_DELAY_MS } = this.#options;
     const now = Date.now();
     const dueAt = this.#comparedAt.get(namespace) ?? now + comparisonDelayMs;
@@ -200,7 +200,7 @@ export class NetworkPolicyControllers implements Runnable {
       return { requeueAfterMs: dueAt - now };
     }
     this.#comparedAt.delete(namespace);
-    for (const key of this.#redundant.update(namespace)) {
+    for (const key of await this.#redundant.update(namespace)) {
       this.#status.enqueue(key, { priority: LOW_PRIORITY });
     }
     return {};

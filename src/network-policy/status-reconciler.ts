@@ -48,7 +48,7 @@ export interface StatusReconcilerOptions {
   readonly statuses: Pick<ObjectCache<NetworkPolicyStatus>, 'get' | 'subscribe'>;
   readonly providers: () => ClusterProviders;
   /** That another policy of the namespace allows the same. */
-  readonly redundancy: (key: ObjectKey) => NetworkPolicyFinding | undefined;
+  readonly redundancy: (key: ObjectKey) => Promise<NetworkPolicyFinding | undefined>;
   readonly events: EventSink;
   /** Called for each ignored or overwritten status. */
   readonly onForged: (kind: ForgedKind) => void;
@@ -65,6 +65,11 @@ export class StatusReconciler {
   readonly #statuses: WrittenObjects<NetworkPolicyStatus>;
   /** Digests of what this process applied last, by uid: a difference was made by others. */
   readonly #applied = new Map<string, string>();
+  /** What the last reconciliation of a status saw, by uid: while it is the same, nothing is to be done. Each write is seen again. */
+  readonly #settled = new Map<string, string>();
+  /** The providers of the last reconciliation, and how often they have changed. */
+  #known: ClusterProviders | undefined;
+  #changes = 0;
   /** Since when statuses have entries of reporters that are not known, by uid. Milliseconds since 1970. */
   readonly #unknownSince = new Map<string, number>();
 
@@ -74,6 +79,7 @@ export class StatusReconciler {
     options.statuses.subscribe(({ before, after }) => {
       if (after === undefined) {
         this.#applied.delete(before?.metadata.uid ?? '');
+        this.#settled.delete(before?.metadata.uid ?? '');
         this.#unknownSince.delete(before?.metadata.uid ?? '');
       }
     });
@@ -106,14 +112,37 @@ export class StatusReconciler {
     signal: AbortSignal,
   ): Promise<void> {
     const { providers, redundancy, now = Date.now, projection } = this.#options;
+    const redundant = await redundancy(key);
     const known = providers();
-    const status = inertTexts(networkPolicyStatusFields(policy, known, current.status, now(), redundancy(key)));
-    if (this.#isForged(current, status)) {
+    const { uid = '' } = current.metadata;
+    if (this.#settled.get(uid) === this.#stateOf(policy, current, known, redundant)) {
+      return;
+    }
+    const status = inertTexts(networkPolicyStatusFields(policy, known, current.status, now(), redundant));
+    const isMixed = hasLeftovers(current, known);
+    const isWritten = (isMixed || !isApplied(current.status, status)) && !this.#isForged(current, status);
+    const newest = isWritten ? await this.#write(key, policy, current, status, signal) : current;
+    if (this.#isForged(newest, status)) {
       this.#report(policy, FOREIGN_STATUS, 'ignored', 'another client wrote an entry in our name. Remove it');
-    } else if (!isApplied(current.status, status) || hasLeftovers(current, known)) {
-      await this.#write(key, policy, current, status, signal);
     }
     await projection.write(policy, status, signal);
+    // Without our fields, the entry of a reporter may count differently.
+    if (!isMixed) {
+      this.#settled.set(uid, this.#stateOf(policy, newest, known, redundant));
+    }
+  }
+
+  /** What a status depends on. */
+  #stateOf(
+    policy: KubernetesObject,
+    status: NetworkPolicyStatus,
+    known: ClusterProviders,
+    redundant: NetworkPolicyFinding | undefined,
+  ): string {
+    this.#changes += known === this.#known ? 0 : 1;
+    this.#known = known;
+    const versions = [policy, status].map(({ metadata }) => metadata.resourceVersion ?? '');
+    return [...versions, this.#changes, redundant?.message ?? ''].join(' ');
   }
 
   /** Entries of others that have not counted for some time. */
@@ -190,24 +219,24 @@ export class StatusReconciler {
     current: NetworkPolicyStatus,
     status: StatusFields,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<NetworkPolicyStatus> {
     const { uid = '', resourceVersion = '' } = current.metadata;
     const digest = statusDigest(status);
     const isOverwritten = this.#applied.get(uid) === digest;
     if (isOverwritten) {
       this.#report(policy, STATUS_OVERWRITTEN, 'overwritten', 'it was changed by another client, and is restored');
     }
-    try {
-      // Of this version only: a report that has come meanwhile must not be overwritten.
-      await this.#apply(key, { metadata: { resourceVersion }, status }, signal, 'status');
-      this.#applied.set(uid, digest);
-    } catch (error) {
+    // Of this version only: a report that has come meanwhile must not be overwritten.
+    const fields = { metadata: { resourceVersion }, status };
+    const written = await this.#apply(key, fields, signal, 'status').catch((error: unknown) => {
       this.#statuses.forget(key);
       throw error;
-    }
+    });
+    this.#applied.set(uid, digest);
     if (!isOverwritten) {
       this.#reportWorse(policy, current.status, status);
     }
+    return written;
   }
 
   async #apply(

@@ -5,3 +5,4 @@ export { endThread, endThreads } from './process-end.ts';
 export { nativeThreadId, ownCpuMs, threadCpuMs } from './processor-time.ts';
 export { runInBackground } from './thread-priority.ts';
 export { startThread } from './start-thread.ts';
+export { TimeSlice } from './time-slice.ts';

@@ -6,7 +6,7 @@ import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../../../resources/valid
 import type { ResourceRegistry, RegisteredResource } from '../kinds/resource-registry.ts';
 import type { StoredChange } from '../store/change-log.ts';
 import type { CollectionStore } from '../store/collection-store.ts';
-import { TimeSlice } from '../objects/time-slice.ts';
+import { TimeSlice } from '../../../threads/index.ts';
 import { parsePath, pathText } from './object-path.ts';
 import { ReconcileQueue } from './reconcile-queue.ts';
 import type { OnReconcileError } from './reconcile-queue.ts';

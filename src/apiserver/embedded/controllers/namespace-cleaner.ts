@@ -7,7 +7,7 @@ import type { Condition, KubernetesObject, ResourceType } from '../../../resourc
 import type { ResourceRegistry } from '../kinds/resource-registry.ts';
 import type { StoredChange } from '../store/change-log.ts';
 import type { CollectionStore } from '../store/collection-store.ts';
-import { TimeSlice } from '../objects/time-slice.ts';
+import { TimeSlice } from '../../../threads/index.ts';
 import { ReconcileQueue } from './reconcile-queue.ts';
 import type { OnReconcileError } from './reconcile-queue.ts';
 

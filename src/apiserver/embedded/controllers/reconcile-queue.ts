@@ -1,5 +1,5 @@
 import { ApiError } from '../../../cluster/index.ts';
-import { TimeSlice } from '../objects/time-slice.ts';
+import { TimeSlice } from '../../../threads/index.ts';
 
 /** Delay before the first retry. It doubles with each failure, up to {@link MAX_RETRY_MS}. Milliseconds. */
 const FIRST_RETRY_MS = 10;

@@ -12,7 +12,7 @@ import { PROTECTED_NAMESPACES } from './namespace-lifecycle.ts';
 import { requireStored } from './object-reads.ts';
 import type { RegisteredResource } from '../kinds/resource-registry.ts';
 import { thaw } from '../store/thaw.ts';
-import { TimeSlice } from './time-slice.ts';
+import { TimeSlice } from '../../../threads/index.ts';
 
 /** A deletion in progress. */
 interface Deletion {

@@ -4,8 +4,8 @@ import { setImmediate } from 'node:timers/promises';
 const SLICE_MS = 10;
 
 /**
- * Yields to the event loop between small steps of long work, so that requests are answered meanwhile. Awaiting the store does
- * not yield, because its promises are resolved already.
+ * Yields to the event loop between small steps of long work, so that requests are answered meanwhile. Awaiting a promise that is
+ * resolved already does not yield.
  */
 export class TimeSlice {
   #began = performance.now();
