@@ -39,56 +39,19 @@ export class NetworkPolicyMetrics {
       labelNames: ['kind'],
       registers,
     });
-    const counted = new Gauge({
-      name: 'portcullis_network_policies',
-      help: 'NetworkPolicies by provider, and whether the provider does what they say',
-      labelNames: ['provider', 'accepted'],
-      registers,
-      collect() {
-        this.reset();
-        const known = providers();
-        for (const { name, entry } of knownEntries(statuses.list(), known)) {
-          this.inc({ provider: name, accepted: findCondition(entry.conditions, ACCEPTED)?.status ?? 'Unknown' });
-        }
-        if (known?.providers.length === 0) {
-          this.set({ provider: NO_PROVIDER, accepted: 'Unknown' }, statuses.list().length);
-        }
-      },
-    });
-    counted.reset();
-    const unsupported = new Gauge({
-      name: 'portcullis_network_policy_unsupported_features',
-      help: 'NetworkPolicies with a feature that the provider does not support, by feature and effect',
-      labelNames: ['provider', 'feature', 'effect'],
-      registers,
-      collect() {
-        this.reset();
-        for (const { name, entry } of knownEntries(statuses.list(), providers())) {
-          for (const { type, effect } of (entry.features ?? []).filter(({ status }) => status === 'False')) {
-            this.inc({ provider: name, feature: oneOf(FEATURES, type), effect: oneOf(EFFECTS, effect) });
-          }
-        }
-      },
-    });
-    unsupported.reset();
-    const unguarded = new Gauge({
+    const counts = { registers, statuses, providers };
+    countPolicies(counts);
+    countUnsupported(counts);
+    showNumber(registers, {
       name: 'portcullis_network_policy_nodes_without_agent',
       help: 'Nodes without an agent of a network provider that enforces NetworkPolicies',
-      registers,
-      collect() {
-        this.set(providers()?.unguardedNodes ?? 0);
-      },
+      value: () => providers()?.unguardedNodes ?? 0,
     });
-    unguarded.set(0);
-    const missing = new Gauge({
+    showNumber(registers, {
       name: 'portcullis_network_policy_catalogue_missing',
       help: 'Whether the configured catalogue of network providers cannot be loaded, and the builtin one counts',
-      registers,
-      collect() {
-        this.set(isCatalogueMissing() ? 1 : 0);
-      },
+      value: () => (isCatalogueMissing() ? 1 : 0),
     });
-    missing.set(0);
   }
 
   forged(kind: ForgedKind): void {
@@ -112,6 +75,64 @@ export class NetworkPolicyMetrics {
       delete: (type, key, options) => count(cluster.delete(type, key, options)),
     };
   }
+}
+
+interface Counts extends Pick<NetworkPolicyMetricsOptions, 'statuses' | 'providers'> {
+  readonly registers: Registry[];
+}
+
+function countPolicies({ registers, statuses, providers }: Counts): void {
+  const gauge = new Gauge({
+    name: 'portcullis_network_policies',
+    help: 'NetworkPolicies by provider, and whether the provider does what they say',
+    labelNames: ['provider', 'accepted'],
+    registers,
+    collect() {
+      this.reset();
+      const known = providers();
+      for (const { name, entry } of knownEntries(statuses.list(), known)) {
+        this.inc({ provider: name, accepted: findCondition(entry.conditions, ACCEPTED)?.status ?? 'Unknown' });
+      }
+      if (known?.providers.length === 0) {
+        this.set({ provider: NO_PROVIDER, accepted: 'Unknown' }, statuses.list().length);
+      }
+    },
+  });
+  gauge.reset();
+}
+
+function countUnsupported({ registers, statuses, providers }: Counts): void {
+  const gauge = new Gauge({
+    name: 'portcullis_network_policy_unsupported_features',
+    help: 'NetworkPolicies with a feature that the provider does not support, by feature and effect',
+    labelNames: ['provider', 'feature', 'effect'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { name, entry } of knownEntries(statuses.list(), providers())) {
+        for (const { type, effect } of (entry.features ?? []).filter(({ status }) => status === 'False')) {
+          this.inc({ provider: name, feature: oneOf(FEATURES, type), effect: oneOf(EFFECTS, effect) });
+        }
+      }
+    },
+  });
+  gauge.reset();
+}
+
+/** @param value the number at the time of a scrape */
+function showNumber(
+  registers: Registry[],
+  { name, help, value }: { readonly name: string; readonly help: string; readonly value: () => number },
+): void {
+  const gauge = new Gauge({
+    name,
+    help,
+    registers,
+    collect() {
+      this.set(value());
+    },
+  });
+  gauge.set(0);
 }
 
 /** The entries of providers that count, so that forged statuses add no series. */
