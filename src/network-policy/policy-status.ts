@@ -43,6 +43,7 @@ const MAX_WARNINGS = 16;
  * @param previous the status before, for the times of conditions and the entries of reporters
  * @param now milliseconds since 1970
  * @param redundancy that another policy of the namespace allows the same
+ * @param analysed the policy, where that has been done already
  */
 export function networkPolicyStatusFields(
   policy: KubernetesObject,
@@ -50,9 +51,9 @@ export function networkPolicyStatusFields(
   previous: StatusFields | undefined,
   now: number,
   redundancy?: NetworkPolicyFinding,
+  analysed = analysePolicy(readNetworkPolicy(isJsonObject(policy) ? policy : {})),
 ): StatusFields {
   const generation = policy.metadata.generation ?? 0;
-  const analysed = analysePolicy(readNetworkPolicy(isJsonObject(policy) ? policy : {}));
   const findings = [...findingsOf(analysed.policy), ...(redundancy === undefined ? [] : [redundancy])];
   const reported = countedEntries(previous, known.reporting, generation);
   const names = new Set(reported.map(({ controllerName }) => controllerName));

@@ -1,6 +1,11 @@
 // Keeps the NetworkPolicyStatus of each NetworkPolicy.
 import { type Cluster, unlessGone } from '../cluster/index.ts';
-import type { NetworkPolicyFinding } from '../engine/network-policy/index.ts';
+import {
+  analysePolicy,
+  type AnalysedPolicy,
+  type NetworkPolicyFinding,
+  readNetworkPolicy,
+} from '../engine/network-policy/index.ts';
 import {
   apiVersionOf,
   findCondition,
@@ -14,6 +19,7 @@ import {
   type ProviderEntry,
 } from '../resources/index.ts';
 import { type EventSink, type ObjectCache, type ReconcileResult, WrittenObjects } from '../runtime/index.ts';
+import { TimeSlice } from '../threads/index.ts';
 import { foreignEntries } from './reported-entries.ts';
 import { entriesWithOurFields } from './leftover-fields.ts';
 import { isApplied, statusDigest, withoutForgedEntries } from './applied-status.ts';
@@ -118,7 +124,8 @@ export class StatusReconciler {
     if (this.#settled.get(uid) === this.#stateOf(policy, current, known, redundant)) {
       return;
     }
-    const status = inertTexts(networkPolicyStatusFields(policy, known, current.status, now(), redundant));
+    const analysed = await analyse(policy);
+    const status = inertTexts(networkPolicyStatusFields(policy, known, current.status, now(), redundant, analysed));
     const isMixed = hasLeftovers(current, known);
     const isWritten = (isMixed || !isApplied(current.status, status)) && !this.#isForged(current, status);
     const newest = isWritten ? await this.#write(key, policy, current, status, signal) : current;
@@ -279,6 +286,16 @@ export class StatusReconciler {
       this.#options.events.event(policy, 'Warning', accepted.reason, accepted.message);
     }
   }
+}
+
+/** A large policy takes several turns of the event loop. */
+async function analyse(policy: KubernetesObject): Promise<AnalysedPolicy> {
+  const slice = new TimeSlice();
+  const read = readNetworkPolicy(isJsonObject(policy) ? policy : {});
+  await slice.yield();
+  const analysed = analysePolicy(read);
+  await slice.yield();
+  return analysed;
 }
 
 /** The object without its status: the owner deletes it, too. */

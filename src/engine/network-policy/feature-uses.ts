@@ -78,7 +78,7 @@ function blocksOf({ direction, peers }: Rule): readonly DirectedBlock[] {
 }
 
 function blockKey(direction: Direction, { cidr }: IPBlock): string {
-  return `${direction} ${cidr.address.toString()}/${cidr.prefix}`;
+  return `${direction} ${cidr.address.toByteArray().join('.')}/${cidr.prefix}`;
 }
 
 /** `Ingress TCP 80-90` for each range of a rule. */
@@ -294,7 +294,11 @@ function overlappingOf(all: readonly DirectedBlock[]): readonly IPBlock[] {
 const parsed = new WeakMap<readonly string[], readonly Cidr[]>();
 
 function parsedBlocks(texts: readonly string[]): readonly Cidr[] {
-  const blocks = parsed.get(texts) ?? texts.flatMap((text) => parseBlock(text) ?? []);
+  const known = parsed.get(texts);
+  if (known !== undefined) {
+    return known;
+  }
+  const blocks = texts.flatMap((text) => parseBlock(text) ?? []);
   parsed.set(texts, blocks);
   return blocks;
 }

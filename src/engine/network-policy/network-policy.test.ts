@@ -112,4 +112,45 @@ describe('what is not known', () => {
     assert.equal(unread.length, 20);
     assert.ok(unread.every(({ path }) => path.length <= 120));
   });
+
+  const block = (cidr: string, except: readonly string[] = []) => ({ ipBlock: { cidr, except } });
+  const texts = (count: number): string[] =>
+    Array.from({ length: count }, (_, index) => `10.${index >> 8}.${index & 255}.0/24`);
+  const many = (count: number, part: unknown): unknown[] => Array.from({ length: count }, () => part);
+  for (const [name, spec] of [
+    ['rules', { ingress: many(20_000, {}) }],
+    ['peers', { ingress: [{ from: many(20_000, { podSelector: {} }) }] }],
+    ['ports', { ingress: [{ ports: many(20_000, { port: 80 }) }] }],
+    ['exceptions', peer(block('10.0.0.0/8', texts(20_000)))],
+    [
+      'labels',
+      { podSelector: { matchLabels: Object.fromEntries(texts(20_000).map((_, index) => [`l${index}`, 'a'])) } },
+    ],
+    ['values', peer({ podSelector: { matchExpressions: [{ key: 'a', operator: 'In', values: many(20_000, 'a') }] } })],
+  ] as const) {
+    it(`is examined up to a number of parts: ${name}`, () => {
+      const { unread, rules, podSelector } = read(spec);
+      assert.match(unread[0]?.message ?? '', /^the policy has more than 10000 rules, peers, ports/);
+      const parts = rules.flatMap(({ peers, ports }) => [
+        ...peers.flatMap((one): readonly object[] => one.ipBlock?.except ?? [one]),
+        ...ports,
+      ]);
+      assert.ok(rules.length + parts.length + podSelector.requirements.length <= 10_000);
+    });
+  }
+
+  it('is examined with one element of each list, since an empty list means something else', () => {
+    const rule = { to: many(20_000, { podSelector: {} }), ports: many(20_000, { port: 80 }) };
+    const { rules } = read({ ingress: many(20_000, {}), egress: [rule, rule] });
+    const [one, ...others] = rules.filter(({ direction }) => direction === 'Egress');
+    assert.deepEqual([others.length, one?.peers.length, one?.ports.length], [0, 1, 1]);
+  });
+
+  it('is examined whole with the list of addresses of a cloud provider', () => {
+    const { unread, rules } = read({
+      egress: [{ to: texts(9_000).map((cidr) => block(cidr)), ports: [{ port: 443 }] }],
+    });
+    assert.deepEqual(unread, []);
+    assert.equal(rules[0]?.peers.length, 9_000);
+  });
 });

@@ -4,8 +4,8 @@ import type { FieldProblem } from '../values/field-problem.ts';
 import { describeValue, FieldReader, fieldPathText } from '../values/field-reader.ts';
 import type { FieldFault } from '../values/field-reader.ts';
 import { isJsonObject } from '../values/json-text.ts';
-import type { JsonObject } from '../values/json-text.ts';
-import { shortened, textOf } from '../../values/index.ts';
+import type { JsonObject, JsonValue } from '../values/json-text.ts';
+import { shortened, textOf, valueAt } from '../../values/index.ts';
 import { parseCidr } from './cidr.ts';
 import type { Cidr } from './cidr.ts';
 
@@ -67,6 +67,12 @@ export interface NetworkPolicy {
 
 /** Most parts that are reported as unread. */
 const MAX_UNREAD = 20;
+/**
+ * Rules, peers, ports, exceptions, and requirements and values of selectors that are read of a policy: more than the lists of addresses
+ * that cloud providers publish. What a provider does with the others is unknown. Each takes some microseconds wherever the policy is
+ * judged, and a policy of 1.5 MB, the most that API servers store, has up to 500,000.
+ */
+const MAX_PARTS = 10_000;
 const PROTOCOLS: readonly string[] = ['TCP', 'UDP', 'SCTP'];
 /** `extensions/v1beta1`, which API servers before 1.16 serve, has the same fields. */
 const API_VERSIONS: readonly string[] = ['networking.k8s.io/v1', 'extensions/v1beta1'];
@@ -86,6 +92,9 @@ class PolicyReader {
   readonly #object: JsonObject;
   readonly #unread: Unread[] = [];
   readonly #problems: FieldProblem[] = [];
+  #partsLeft = MAX_PARTS;
+  /** Whether some parts are not read. */
+  #isTooMuch = false;
 
   constructor(object: JsonObject) {
     this.#object = object;
@@ -115,7 +124,7 @@ class PolicyReader {
         0,
         MAX_UNREAD,
       ),
-      droppedEndPorts: droppedEndPorts(meta, all),
+      droppedEndPorts: this.#isTooMuch ? 0 : droppedEndPorts(meta, all),
     };
   }
 
@@ -142,13 +151,17 @@ class PolicyReader {
 
   #rules(spec: FieldReader, direction: Direction): readonly Rule[] {
     const [key, peers] = direction === 'Ingress' ? ['ingress', 'from'] : ['egress', 'to'];
-    return spec.each(key).map((rule) => {
+    // One more than are read, which shows that there are more.
+    return spec.each(key, this.#partsLeft + 1).flatMap((rule, index) => {
+      if (this.#takeParts(1, spec, key) === 0 && index > 0) {
+        return [];
+      }
       rule.knownKeys([peers, 'ports']);
       return {
         path: fieldPathText(rule.path),
         direction,
-        peers: rule.each(peers).map((peer) => this.#peer(peer)),
-        ports: rule.each('ports').map((port) => this.#port(port)),
+        peers: this.#some(rule, peers).map((peer) => this.#peer(peer)),
+        ports: this.#some(rule, 'ports').map((port) => this.#port(port)),
       };
     });
   }
@@ -178,11 +191,14 @@ class PolicyReader {
     block.knownKeys(['cidr', 'except']);
     const text = block.requiredText('cidr');
     const cidr = this.#cidr(block.at('cidr'), text);
-    const except = block.texts('except').flatMap((one, index) => {
-      const path = `${block.at('except')}[${index}]`;
-      const part = this.#cidr(path, one);
-      return part === undefined ? [] : [{ path, text: one, cidr: part }];
-    });
+    const except = block
+      .texts('except')
+      .slice(0, this.#take(block, 'except'))
+      .flatMap((one, index) => {
+        const path = `${block.at('except')}[${index}]`;
+        const part = this.#cidr(path, one);
+        return part === undefined ? [] : [{ path, text: one, cidr: part }];
+      });
     return cidr && { path: fieldPathText(block.path), text, cidr, except };
   }
 
@@ -226,7 +242,32 @@ class PolicyReader {
   }
 
   #selector(owner: FieldReader, key: string): Selector | undefined {
-    return readLabelSelector(owner, key, this.#problems);
+    const parts = partsOf(owner.value(key));
+    return this.#takeParts(parts, owner, key) < parts
+      ? Selector.NOTHING
+      : readLabelSelector(owner, key, this.#problems);
+  }
+
+  /** The mappings of a list, as far as there are not too many. */
+  #some(owner: FieldReader, key: string): readonly FieldReader[] {
+    return owner.each(key, this.#take(owner, key));
+  }
+
+  /** How many elements of a list are read; at least one, since an empty list means something else. */
+  #take(owner: FieldReader, key: string): number {
+    const list = owner.value(key);
+    const count = Array.isArray(list) ? list.length : 0;
+    return Math.max(this.#takeParts(count, owner, key), Math.min(count, 1));
+  }
+
+  #takeParts(count: number, owner: FieldReader, key: string): number {
+    const taken = Math.min(count, this.#partsLeft);
+    this.#partsLeft -= taken;
+    if (taken < count && !this.#isTooMuch) {
+      this.#isTooMuch = true;
+      this.#add(owner.at(key), TOO_MANY);
+    }
+    return taken;
   }
 
   #fault({ path, message, code }: FieldFault): void {
@@ -236,6 +277,17 @@ class PolicyReader {
   #add(path: string, message: string): void {
     this.#unread.push({ path: shortened(path, MAX_PATH), message });
   }
+}
+
+const TOO_MANY = `the policy has more than ${MAX_PARTS} rules, peers, ports, exceptions, labels and values: the others are not examined`;
+
+/** The requirements of a selector, and their values. */
+function partsOf(selector: JsonValue | undefined): number {
+  const labels = valueAt(selector, 'matchLabels');
+  const expressions = valueAt(selector, 'matchExpressions');
+  const requirements = Array.isArray(expressions) ? expressions : [];
+  const values = requirements.map((one) => valueAt(one, 'values')).map((one) => (Array.isArray(one) ? one.length : 0));
+  return values.reduce((sum, count) => sum + 1 + count, isJsonObject(labels) ? Object.keys(labels).length : 0);
 }
 
 /** Characters of a path in a message, whose keys come from outside. */

@@ -173,9 +173,9 @@ export class FieldReader {
     return value === undefined ? undefined : new FieldReader(value, this.report, [...this.path, key]);
   }
 
-  /** The mappings of a list; none when it is absent. */
-  each(key: string): readonly FieldReader[] {
-    const elements = this.list(key) ?? [];
+  /** The mappings of a list; none when it is absent. @param most how many of the first are read. Default: all */
+  each(key: string, most = Number.POSITIVE_INFINITY): readonly FieldReader[] {
+    const elements = (this.list(key) ?? []).slice(0, most);
     return elements.map((element, index) => new FieldReader(element, this.report, [...this.path, key, index]));
   }
 
