@@ -138,7 +138,8 @@ export class NetworkPolicyControllers implements Runnable {
       watches: [
         watch(this.#policies, {
           keys: (object) => [{ name: keyOf(object).namespace ?? '' }],
-          when: [generationChanged],
+          // At the start, statuses compare the namespaces of their policies.
+          when: [generationChanged, ({ isInitial }) => !isInitial],
         }),
       ],
     });
@@ -150,6 +151,7 @@ export class NetworkPolicyControllers implements Runnable {
     const parts = [...caches.map(({ synced }) => synced), this.#catalogue.start(signal)];
     await Promise.race([aborted(signal), Promise.all(parts)]);
     if (!signal.aborted) {
+      this.#redundant.clear();
       this.#detectNow();
       // The controllers start with a detection, which creates the objects of providers.
       this.#detectedAt = Number.NEGATIVE_INFINITY;

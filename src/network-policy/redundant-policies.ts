@@ -31,6 +31,11 @@ export class RedundantPolicies {
     return known.get(name);
   }
 
+  /** Forgets all comparisons, after a time in which no changes were seen. */
+  clear(): void {
+    this.#comparisons.clear();
+  }
+
   /** Compares the policies of a namespace. Returns those whose finding has changed. */
   async update(namespace: string): Promise<readonly ObjectKey[]> {
     const before = await this.#comparisons.get(namespace);

@@ -215,8 +215,8 @@ export class StatusReconciler {
     return (
       before !== undefined &&
       !isApplied(before, status) &&
-      this.#applied.get(current.metadata.uid ?? '') === statusDigest(status) &&
-      isApplied(withoutForgedEntries(before, status), status)
+      isApplied(withoutForgedEntries(before, status), status) &&
+      this.#applied.get(current.metadata.uid ?? '') === statusDigest(status)
     );
   }
 
