@@ -46,6 +46,8 @@ export {
   readsField,
   usesVariable,
 } from './model/expression-tree.ts';
+export { fieldReads } from './model/field-reads.ts';
+export type { ReadPath } from './model/field-reads.ts';
 export { allowedSince, newExpressionsVersion } from './model/library.ts';
 export { Program } from './program.ts';
 export { languageReference } from './reference.ts';

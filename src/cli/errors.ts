@@ -7,6 +7,8 @@ export const EXIT = {
   failed: 1,
   /** Wrong usage; for `test`: tests cannot be read, or there are none. */
   usage: 2,
+  /** For `audit`: something could not be read or judged, whatever else was found. */
+  incomplete: 3,
 } as const;
 
 /** An error for the user: what happened, and what to do. */

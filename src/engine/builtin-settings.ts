@@ -6,6 +6,7 @@ import type { FieldProblem } from './values/field-problem.ts';
 import type * as networkPolicy from './network-policy/index.ts';
 import type * as podProfile from './pod-profile/index.ts';
 import type { LintContext } from './cel-policy/lints/lint-policy.ts';
+import type { FieldRead } from './cel-policy/expression-reads.ts';
 import type { LintFinding } from './cel-policy/lints/lint-finding.ts';
 import { EPHEMERAL_CONTAINERS_MISSED, missesUpdates } from './cel-policy/lints/pod-subresources.ts';
 import type * as podSecurity from './pod-security/index.ts';
@@ -24,6 +25,8 @@ export interface CheckedSettings {
   readonly nullReads: readonly celPolicy.NullRead[];
   /** Finds possible mistakes in settings without problems. */
   readonly lint: (context: LintContext) => readonly LintFinding[];
+  /** What settings without problems have the policy read of requests and of their objects. */
+  readonly reads: () => readonly FieldRead[];
 }
 
 /** Levels of the Pod Security Standards hold for ephemeral containers, too. */
@@ -34,6 +37,11 @@ const lintContainerRules: CheckedSettings['lint'] = ({ rules }) =>
 
 const NO_LINT: CheckedSettings['lint'] = () => [];
 
+/** Of policies that look at objects as a whole. */
+const WHOLE_OBJECT: readonly FieldRead[] = [{ field: '', path: ['object'] }];
+const EXEMPT_USERS: FieldRead = { field: 'exemptions.usernames', path: ['request', 'userInfo', 'username'] };
+const readsObject = (): readonly FieldRead[] => WHOLE_OBJECT;
+
 /** Validates settings of builtin modules before a policy is created. Keeps no state of the settings. */
 export class BuiltinSettings {
   #environments: celPolicy.PolicyEnvironments | undefined;
@@ -43,28 +51,32 @@ export class BuiltinSettings {
     // Required on first use, like builtin guests: most processes check no settings.
     switch (name) {
       case 'cel': {
-        const { parseSettings, lintPolicy } = loadCel();
+        const { parseSettings, lintPolicy, expressionReads } = loadCel();
         const environments = this.#celEnvironments();
         const { policy, problems = [] } = parseSettings(settings, environments);
         const { needs = [], constraints, nullReads = [] } = policy ?? {};
         const lint: CheckedSettings['lint'] =
           policy === undefined ? NO_LINT : (context) => lintPolicy(policy.compiled, environments, context);
-        return { problems, needs, constraints, nullReads, lint };
+        const reads = (): readonly FieldRead[] =>
+          policy === undefined ? [] : [...selectorReads(constraints), ...expressionReads(policy.compiled.programs)];
+        return { problems, needs, constraints, nullReads, lint, reads };
       }
       case 'pod-profile': {
         const { parsePodProfileSettings } = require(`./pod-profile/index.${extension}`) as typeof podProfile;
         const parsed = parsePodProfileSettings(settings);
-        return { problems: parsed.problems ?? [], needs: [], nullReads: [], lint: NO_LINT };
+        return { problems: parsed.problems ?? [], needs: [], nullReads: [], lint: NO_LINT, reads: readsObject };
       }
       case 'pod-security': {
         const { parsePodSecuritySettings } = require(`./pod-security/index.${extension}`) as typeof podSecurity;
         const parsed = parsePodSecuritySettings(settings);
-        return { problems: parsed.problems ?? [], needs: [], nullReads: [], lint: lintContainerRules };
+        const exempt = parsed.settings?.exemptions.usernames.size ?? 0;
+        const reads = exempt > 0 ? () => [...WHOLE_OBJECT, EXEMPT_USERS] : readsObject;
+        return { problems: parsed.problems ?? [], needs: [], nullReads: [], lint: lintContainerRules, reads };
       }
       case 'network-policy-support': {
         const { parseNetworkPolicySettings } = require(`./network-policy/index.${extension}`) as typeof networkPolicy;
         const parsed = parseNetworkPolicySettings(settings);
-        return { problems: parsed.problems ?? [], needs: [], nullReads: [], lint: NO_LINT };
+        return { problems: parsed.problems ?? [], needs: [], nullReads: [], lint: NO_LINT, reads: readsObject };
       }
       default:
         return name satisfies never;
@@ -80,6 +92,19 @@ export class BuiltinSettings {
     this.#environments ??= new (loadCel().PolicyEnvironments)({ hasWholeRequest: true });
     return this.#environments;
   }
+}
+
+/** What the selectors of settings read. */
+function selectorReads(constraints: celPolicy.MatchResources | undefined): readonly FieldRead[] {
+  const { objectSelector, namespaceSelector } = constraints ?? {};
+  return [
+    ...(objectSelector === undefined || objectSelector.isEmpty
+      ? []
+      : [{ field: 'matchConstraints.objectSelector', path: ['object', 'metadata', 'labels'] } as const]),
+    ...(namespaceSelector === undefined || namespaceSelector.isEmpty
+      ? []
+      : [{ field: 'matchConstraints.namespaceSelector', path: ['namespaceObject', 'metadata', 'labels'] } as const]),
+  ];
 }
 
 function loadCel(): typeof celPolicy {

@@ -4,6 +4,7 @@ export { connectCapabilities } from './capabilities/capability-connection.ts';
 export { LazyImages } from './capabilities/lazy-images.ts';
 export type { ClusterSource } from './cluster-objects/cluster-source.ts';
 export { EvaluationHost } from './host/evaluation-host.ts';
+export type { HostedPolicy } from './host/evaluation-host.ts';
 export { PolicyMemory } from './host/policy-memory.ts';
 export { EvaluationError } from './errors.ts';
 export type { ReviewResult, ReviewRoute, TableChange, TableEntry } from './evaluation-protocol.ts';

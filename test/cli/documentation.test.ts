@@ -1,5 +1,5 @@
 // docs/cli.md, docs/testing.md, docs/builtin-cel.md, docs/pod-profile.md,
-// docs/network-policy.md: every command works and prints the documented output.
+// docs/network-policy.md, docs/audit.md: every command works and prints the documented output.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,6 +14,7 @@ const testingPage = await readPage('testing.md');
 const celPage = await readPage('builtin-cel.md');
 const profilePage = await readPage('pod-profile.md');
 const netpolPage = await readPage('network-policy.md');
+const auditPage = await readPage('audit.md');
 
 describe('the pages', { concurrency: 2 }, () => {
   let folder = '';
@@ -31,6 +32,7 @@ describe('the pages', { concurrency: 2 }, () => {
     ['docs/testing.md', examplesOf(testingPage)],
     ['docs/builtin-cel.md', examplesOf(celPage)],
     ['docs/network-policy.md', examplesOf(netpolPage)],
+    ['docs/audit.md', examplesOf(auditPage)],
     ['docs/pod-profile.md', examplesOf(profilePage)],
   ] as const;
 
@@ -55,7 +57,7 @@ describe('the pages', { concurrency: 2 }, () => {
     const { stdout: script } = await portcullis(['completion', 'fish']);
     const flags = [
       ...script.matchAll(
-        /seen_subcommand_from (run|test|scaffold|export|inspect|pull|push|save|load|policies|rm|verify|digest|annotate|bench|start|get|describe|events|version|patch|apply|delete|wait|rollout|dryrun|explain|governance|netpol|controller|install|uninstall|doctor)'.* -l ([\w-]+)/g,
+        /seen_subcommand_from (run|test|audit|scaffold|export|inspect|pull|push|save|load|policies|rm|verify|digest|annotate|bench|start|get|describe|events|version|patch|apply|delete|wait|rollout|dryrun|explain|governance|netpol|controller|install|uninstall|doctor)'.* -l ([\w-]+)/g,
       ),
     ];
     assert.ok(flags.length > 30);

@@ -4,6 +4,7 @@ import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import type { Command } from 'commander';
 import { ClusterError, KubernetesCluster, loadKubeconfig } from '../../cluster/index.ts';
+import type { ClusterSource } from '../../evaluation/index.ts';
 import { CliError } from '../errors.ts';
 import { DATA_DIR } from '../data-dir.ts';
 
@@ -46,6 +47,17 @@ function kubeconfigPaths(flag: string | undefined): readonly string[] {
   }
   const embedded = join(DATA_DIR, 'kubeconfig');
   return [existsSync(embedded) ? embedded : join(homedir(), '.kube', 'config')];
+}
+
+/** The cluster of the flags, for policies that read it. Several kubeconfigs are those of the environment. */
+export function clusterSource({ kubeconfig, context }: ClusterFlags): ClusterSource {
+  const [file, ...more] = kubeconfigPaths(kubeconfig);
+  return {
+    kind: 'kubeconfig',
+    ...(file === undefined || more.length > 0 ? {} : { file }),
+    ...(context === undefined ? {} : { context }),
+    env: process.env,
+  };
 }
 
 /**

@@ -1,5 +1,6 @@
 // Objects in files that are parameters of a policy, in the place of a cluster.
 import type { JsonObject, LookupResult, ObjectReference } from '../../engine/index.ts';
+import type { FindResult, WatchedChange } from '../../evaluation/index.ts';
 import { excessText, type KubernetesObject, namespaceText, parametersText } from '../../resources/index.ts';
 import { own, parseJson, textOf, objectIn } from '../../values/index.ts';
 
@@ -33,6 +34,18 @@ export class ParameterObjects {
     }
     this.#published.set(`${apiVersion} ${kind}`, [apiVersion, kind]);
     return foundObject(object, reference);
+  }
+
+  /** Publishes an object to workers, for the option `find` of an evaluation host. */
+  publish(reference: ObjectReference, publishWatched: (change: WatchedChange) => void): FindResult {
+    const found = this.find(reference);
+    if (found.state !== 'found') {
+      return found;
+    }
+    const { apiVersion, kind, namespace, name } = reference;
+    const key = { name, ...(namespace === undefined ? {} : { namespace }) };
+    publishWatched({ apiVersion, kind, isAll: false, objects: [[key, JSON.stringify(found.object)]] });
+    return { state: 'published' };
   }
 
   /** The objects that were looked up in vain since the last call. */

@@ -3,7 +3,6 @@ import { DEFAULT_TIMEOUT_SECONDS, monitoredLogEntry } from '../../engine/definit
 import {
   createManifestsGuest,
   type JsonObject,
-  type ObjectReference,
   type Observation,
   type PolicyDefinition,
   type Route,
@@ -14,7 +13,6 @@ import {
   type PoolAnswer,
   connectCapabilities,
   EvaluationHost,
-  type FindResult,
   type LoadOutcome,
   type ProvidedModule,
   type Stage,
@@ -124,7 +122,7 @@ export class PolicyRunner implements AsyncDisposable {
       isolation: isFresh ? 'fresh' : 'restore',
       isRecorded,
       connectCapabilities: () => connectCapabilities((...call) => this.capabilities.answer(...call)),
-      find: async (object) => this.#find(object),
+      find: async (object) => this.#objects.publish(object, (change) => this.#host.publishWatched(change)),
       log: (entry) => this.#log(entry),
     });
     // `load` rejects with the same error.
@@ -194,17 +192,6 @@ export class PolicyRunner implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#host[Symbol.asyncDispose]();
-  }
-
-  #find(reference: ObjectReference): FindResult {
-    const found = this.#objects.find(reference);
-    if (found.state !== 'found') {
-      return found;
-    }
-    const { apiVersion, kind, namespace, name } = reference;
-    const key = { name, ...(namespace === undefined ? {} : { namespace }) };
-    this.#host.publishWatched({ apiVersion, kind, isAll: false, objects: [[key, JSON.stringify(found.object)]] });
-    return { state: 'published' };
   }
 
   async #codeOf(policy: RunnablePolicy): Promise<LoadedCode & { readonly notes: readonly string[] }> {

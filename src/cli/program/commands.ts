@@ -75,6 +75,10 @@ export const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, Com
       summary: 'show the events of a namespace, or of one object',
       load: async () => (await import('../cluster/events.ts')).eventsCommand(),
     },
+    audit: {
+      summary: 'say which existing objects policies would reject',
+      load: async () => (await import('../audit/audit.ts')).auditCommand(),
+    },
     apply: {
       summary: 'apply manifests (server-side apply)',
       load: async () => (await import('../cluster/apply.ts')).applyCommand(),

@@ -2,6 +2,7 @@ export { admissionRequest } from './admission-request.ts';
 export type { CelRequest } from './admission-request.ts';
 export { evaluateManifests, unmatchedManifests } from './evaluate-manifests.ts';
 export type { ManifestVerdict } from './evaluate-manifests.ts';
+export { expressionReads } from './expression-reads.ts';
 export { exportPolicy } from './export-policy.ts';
 export type { ExportedPolicy, ExportOptions } from './export-policy.ts';
 export { importPolicies } from './import-policy.ts';

@@ -1,0 +1,11 @@
+export { auditCluster } from './audit-cluster.ts';
+export type { AuditPart, AuditProgress } from './audit-kind.ts';
+export { auditObjects } from './audit-objects.ts';
+export type { GivenObject } from './audit-objects.ts';
+export { auditPolicy } from './audit-policy.ts';
+export type { AuditedInstallation, AuditPolicy } from './audit-policy.ts';
+export type { AuditResult } from './audit-result.ts';
+export { isIncomplete, NO_COUNTS } from './coverage.ts';
+export type { Coverage } from './coverage.ts';
+export type { AuditScope } from './plan-audit.ts';
+export { policiesOfCluster } from './policies-of-cluster.ts';

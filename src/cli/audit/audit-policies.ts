@@ -1,0 +1,122 @@
+// The policies of an audit: of a cluster, or of files.
+import {
+  type AuditedInstallation,
+  auditPolicy,
+  type AuditPolicy,
+  type Coverage,
+  NO_COUNTS,
+  policiesOfCluster,
+} from '../../audit/index.ts';
+import type { Cluster } from '../../cluster/index.ts';
+import type { JsonObject, PolicyDefinition } from '../../engine/index.ts';
+import { type AdmissionPolicyObject, DEFAULT_EXEMPT_NAMESPACES } from '../../resources/index.ts';
+import { folderUrl } from '../daemon-flags.ts';
+import { CliError } from '../errors.ts';
+import type { FilePolicy } from '../policy/file-policy.ts';
+import { absoluteModule } from '../policy/policy-code.ts';
+import { readPolicies } from '../policy/policy-files.ts';
+import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
+
+/** Policies, and what is not known of them. */
+export interface InputPolicies {
+  readonly policies: readonly AuditPolicy[];
+  readonly coverage: readonly Coverage[];
+  /** Objects beside the policies in files, such as parameters. */
+  readonly objects: readonly JsonObject[];
+}
+
+const INSTALLATION: AuditedInstallation = {
+  productNamespace: PRODUCT_NAMESPACE,
+  exemptNamespaces: DEFAULT_EXEMPT_NAMESPACES,
+};
+
+const OTHER_KIND = 'the API server evaluates this policy itself: only policies of Portcullis are audited';
+
+/** The policies of files and folders. @throws CliError when one is invalid, or there is none */
+export async function policiesOfFiles(paths: readonly string[]): Promise<InputPolicies> {
+  const { policies, objects } = await readPolicies(paths);
+  if (policies.length === 0) {
+    throw new CliError(`${paths.join(', ')}: no policies`, {
+      hint: 'Expected manifests of policies, or a policies file.',
+    });
+  }
+  return {
+    policies: await Promise.all(policies.filter(({ manifests }) => manifests === undefined).map(policyOfFile)),
+    coverage: policies
+      .filter(({ manifests }) => manifests !== undefined)
+      .map(({ name }) => ({
+        policy: name,
+        state: 'NotAuditable',
+        reason: 'OtherKind',
+        message: OTHER_KIND,
+        counts: NO_COUNTS,
+      })),
+    objects: objects.map(({ object }) => object),
+  };
+}
+
+async function policyOfFile({ name, definition, folder, manifest }: FilePolicy): Promise<AuditPolicy> {
+  const whole = await withAbsoluteModules(definition, folder);
+  const read =
+    manifest === undefined ? undefined : auditPolicy(manifest as unknown as AdmissionPolicyObject, INSTALLATION);
+  return read !== undefined && 'id' in read
+    ? { ...read, definition: whole, isForTenant: false }
+    : { id: definition.id, name, definition: whole, match: undefined, backgroundAudit: true };
+}
+
+/** Modules of files are relative to the file that names them. */
+async function withAbsoluteModules(definition: PolicyDefinition, folder: string): Promise<PolicyDefinition> {
+  if (definition.kind === 'policy') {
+    return { ...definition, module: await absoluteModule(definition.module, folder) };
+  }
+  const members = definition.members.map(async (member) => ({
+    ...member,
+    module: await absoluteModule(member.module, folder),
+  }));
+  return { ...definition, members: await Promise.all(members) };
+}
+
+/**
+ * The policies of a cluster.
+ * @param modulesDir folder that `file://./…` is relative to, as on policy servers
+ * @throws CliError when it has no such kinds
+ */
+export async function policiesIn(
+  cluster: Cluster,
+  { namespace, modulesDir }: { readonly namespace?: string | undefined; readonly modulesDir?: string | undefined },
+): Promise<InputPolicies> {
+  const installation = modulesDir === undefined ? INSTALLATION : { ...INSTALLATION, modulesUrl: folderUrl(modulesDir) };
+  const { policies, coverage } = await policiesOfCluster(
+    cluster,
+    installation,
+    namespace === undefined ? {} : { namespace },
+  );
+  if (policies.length === 0 && coverage.length > 0 && coverage.every(({ state }) => state === 'NotServed')) {
+    throw new CliError('the cluster has no kinds of policies', {
+      hint: 'Install them with portcullis install, or give policies of files with -p.',
+    });
+  }
+  return { policies, coverage, objects: [] };
+}
+
+/** The named policies; all without names. @throws CliError that lists them when there is no such policy */
+export function chosenPolicies(input: InputPolicies, names: readonly string[] | undefined): InputPolicies {
+  if (names === undefined) {
+    return input;
+  }
+  const isNamed = (policy: string, name: string): boolean => policy === name || policy.split('/').at(-1) === name;
+  const known = [...input.policies.map(({ name }) => name), ...input.coverage.map(({ policy }) => policy)];
+  const unknown = names.find((name) => !known.some((policy) => isNamed(policy, name)));
+  if (unknown !== undefined) {
+    throw new CliError(`there is no policy ${JSON.stringify(unknown)}`, {
+      hint: known.length === 0 ? 'There are none.' : `There are ${known.join(', ')}.`,
+    });
+  }
+  const isChosen = (policy: string): boolean => names.some((name) => isNamed(policy, name));
+  return {
+    ...input,
+    policies: input.policies.filter(({ name }) => isChosen(name)),
+    // Of kinds that could not be read, one may have such a policy.
+    coverage: input.coverage.filter(({ policy }) => policy === '*' || isChosen(policy)),
+  };
+}
