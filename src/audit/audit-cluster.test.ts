@@ -96,10 +96,15 @@ describe('an audit of a cluster', () => {
     {
       cluster = admin,
       scope = {},
-    }: { readonly cluster?: Pick<Cluster, 'list' | 'discovery'>; readonly scope?: AuditScope } = {},
+      using = host,
+    }: {
+      readonly using?: Pick<EvaluationHost, 'serve' | 'evaluate'>;
+      readonly cluster?: Pick<Cluster, 'list' | 'discovery'>;
+      readonly scope?: AuditScope;
+    } = {},
   ): Promise<Audit> {
     const parts: AuditPart[] = [];
-    for await (const part of auditCluster({ cluster, host, policies, scope, now: () => 0 })) {
+    for await (const part of auditCluster({ cluster, host: using, policies, scope, now: () => 0 })) {
       parts.push(part);
     }
     return {
@@ -134,6 +139,42 @@ describe('an audit of a cluster', () => {
     assert.deepEqual(texts(found), ['cap/latest fail Pod play/bad no', 'cap/latest fail Pod shop/bad no']);
     assert.deepEqual(covered(found), ['pods Scanned 6/4/2']);
     assert.equal(found.coverage[0]?.scannedAt, '1970-01-01T00:00:00.000Z');
+  });
+
+  it('judges objects that are alike for a policy once, and Namespaces by their own names', async () => {
+    let evaluations = 0;
+    const counting: Pick<EvaluationHost, 'serve' | 'evaluate'> = {
+      serve: (policies) => host.serve(policies),
+      evaluate: (object, options) => {
+        evaluations += 1;
+        return host.evaluate(object, options);
+      },
+    };
+    const policies = [samplePolicy('all', celSpec('false', { rules: [ruleFor('namespaces')] }))];
+    const found = await audit(policies, { using: counting });
+    assert.deepEqual(
+      texts(found),
+      ['default', 'kube-node-lease', 'kube-public', 'play', 'shop'].map((name) => `cap/all fail Namespace /${name} no`),
+    );
+    const before = evaluations;
+    await Promise.all(
+      Array.from({ length: 40 }, (_, index) =>
+        admin.create(SERVICES, {
+          apiVersion: 'v1',
+          kind: 'Service',
+          metadata: { namespace: 'play', name: `many-${index}` },
+          spec: { ports: [{ port: 80 }] },
+        }),
+      ),
+    );
+    const services = [
+      samplePolicy('ports', celSpec('object.spec.ports.all(p, p.port != 80)', { rules: [ruleFor('services')] })),
+    ];
+    const many = await audit(services, { using: counting, scope: { namespace: 'play' } });
+    await admin.deleteCollection(SERVICES, { namespace: 'play' });
+    assert.equal(many.results.length, 40);
+    // As many as are judged at once.
+    assert.ok(evaluations - before <= 16, `${evaluations - before} evaluations`);
   });
 
   it('honours selectors, match conditions, and the namespace of a policy', async () => {

@@ -3,13 +3,14 @@ import type { EvaluationHost } from '../evaluation/index.ts';
 import type { AuditPolicy } from './audit-policy.ts';
 import { auditKind, type AuditPart, type AuditRun, type ObjectPage } from './audit-kind.ts';
 import { type Coverage, NO_COUNTS } from './coverage.ts';
+import { SharedVerdicts } from './shared-verdicts.ts';
 import { type AuditPlan, type AuditScope, type KindListing, planAudit } from './plan-audit.ts';
 
 /** Objects of a page: half of what controllers list, because a second page is read while the first is judged. */
 const PAGE_SIZE = 250;
 
 /** An audit of a cluster. */
-export interface ClusterAudit extends AuditRun {
+export interface ClusterAudit extends Omit<AuditRun, 'verdicts'> {
   readonly cluster: Pick<Cluster, 'list' | 'discovery'>;
   readonly host: Pick<EvaluationHost, 'serve' | 'evaluate'>;
   readonly policies: readonly AuditPolicy[];
@@ -30,7 +31,7 @@ export async function* auditCluster(audit: ClusterAudit): AsyncGenerator<AuditPa
 export async function* auditPlan(
   plan: AuditPlan,
   pagesOfKind: (listing: KindListing) => AsyncIterable<ObjectPage>,
-  audit: Pick<ClusterAudit, 'host'> & AuditRun,
+  audit: Omit<ClusterAudit, 'cluster' | 'policies' | 'scope'>,
 ): AsyncGenerator<AuditPart> {
   yield { coverage: plan.coverage, results: [] };
   const outcomes = await audit.host.serve(plan.hosted);
@@ -48,7 +49,13 @@ export async function* auditPlan(
     const part =
       policies.length === 0
         ? { coverage: [], results: [] }
-        : await auditKind({ ...listing, policies }, () => pagesOfKind(listing), audit);
+        : await auditKind({ ...listing, policies }, () => pagesOfKind(listing), {
+            ...audit,
+            verdicts: new SharedVerdicts(
+              audit.host,
+              plan.hosted.filter(({ id }) => policies.some((one) => one.id === id)),
+            ),
+          });
     yield { ...part, coverage: [...notLoaded, ...part.coverage] };
   }
 }

@@ -1,12 +1,12 @@
 // Judges the objects of a kind, page by page.
 import { ApiError } from '../cluster/index.ts';
 import type { ObjectVerdict } from '../engine/index.ts';
-import type { EvaluationHost } from '../evaluation/index.ts';
 import { apiVersionOf, type KubernetesObject } from '../resources/index.ts';
 import { auditedObject, auditResult, type AuditResult, resultOf } from './audit-result.ts';
 import { type Coverage, type Counts, failedList, NO_COUNTS } from './coverage.ts';
 import { createdObject } from './created-object.ts';
 import type { KindListing, KindPolicy } from './plan-audit.ts';
+import type { SharedVerdicts } from './shared-verdicts.ts';
 
 /** Objects of a kind that were read together. */
 export interface ObjectPage {
@@ -29,8 +29,8 @@ export interface AuditProgress {
 
 /** What an audit runs with. */
 export interface AuditRun {
-  /** Serves the policies. */
-  readonly host: Pick<EvaluationHost, 'evaluate'>;
+  /** Gives the verdicts of the policies. */
+  readonly verdicts: SharedVerdicts;
   readonly signal?: AbortSignal;
   /** Called after each page. */
   readonly onProgress?: (progress: AuditProgress) => void;
@@ -104,14 +104,11 @@ async function judgeAll(tally: KindTally, objects: readonly KubernetesObject[], 
   await Promise.all(Array.from({ length: MAX_UNDER_WAY }, judgeSome));
 }
 
-async function judge(tally: KindTally, object: KubernetesObject, { host }: AuditRun): Promise<void> {
+async function judge(tally: KindTally, object: KubernetesObject, { verdicts }: AuditRun): Promise<void> {
   const { type } = tally.listing;
   const policies = tally.policiesFor(object.metadata.namespace);
-  const verdicts = await host.evaluate(
-    { object: createdObject(object, type), resource: type },
-    { policies: policies.map(({ id }) => id) },
-  );
-  tally.add(object, policies, verdicts);
+  const ids = policies.map(({ id }) => id);
+  tally.add(object, policies, await verdicts.of(createdObject(object, type), type, ids));
 }
 
 /** Counts and results of the objects of a kind. */

@@ -38,6 +38,7 @@ const UNKNOWN: readonly (Unknown & { readonly field?: string })[] = [
   { variable: 'request', field: 'userInfo', reason: 'UserInfo', what: 'who sends a request' },
   { variable: 'authorizer', reason: 'UserInfo', what: 'what the user of a request may do' },
   { variable: 'request', field: 'options', reason: 'Request', what: 'the options of a request' },
+  { variable: 'request', field: 'uid', reason: 'Request', what: 'the uid of a request' },
   { variable: 'request', field: 'dryRun', reason: 'Request', what: 'whether a request is a dry run' },
 ];
 /** Known where rules name CREATE only. */

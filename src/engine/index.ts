@@ -20,7 +20,7 @@ export { settingsMatch } from './guests/index.ts';
 export type { PolicyGuest } from './guests/index.ts';
 export { diff, isEqual } from './verdict/json-patch.ts';
 export type { PatchOperation } from './verdict/json-patch.ts';
-export { isJsonObject } from './values/json-text.ts';
+export { canonicalJson, isJsonObject } from './values/json-text.ts';
 export type { JsonObject, JsonValue } from './values/json-text.ts';
 export { UnknownObject } from './review/object-lookup.ts';
 export type { LookupResult, ObjectLookup, ObjectReference } from './review/object-lookup.ts';

@@ -93,6 +93,10 @@ async function audit(types: string | undefined, flags: AuditFlags): Promise<void
   }
   const progress = new Progress();
   const report = await runAudit(types === undefined ? [] : commaList(types), flags, progress);
+  const { policies, incomplete, notAuditable } = summaryOf(report);
+  if (policies + incomplete + notAuditable === 0) {
+    progress.note('nothing was judged: no policy is for any of these kinds');
+  }
   process.stdout.write(reportText(report, flags.output));
   process.exitCode = exitCodeOfAudit(report, flags.failOn);
 }

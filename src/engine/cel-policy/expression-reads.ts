@@ -17,8 +17,22 @@ const OBJECT_OPERATIONS = ['CREATE', 'UPDATE'];
  */
 export function expressionReads(programs: ReadonlyMap<string, Program>): readonly FieldRead[] {
   return [...programs].flatMap(([field, { checked }]) =>
-    fieldReads(checked.expression, ignoresOperation).map((path) => ({ field, path })),
+    fieldReads(checked.expression, ignoresOperation).flatMap((path) =>
+      byObjects(path).map((one) => ({ field, path: one })),
+    ),
   );
+}
+
+/** A request also has its objects: `request.object.spec` is `object.spec`. */
+function byObjects(path: ReadPath): readonly ReadPath[] {
+  const [variable, first, ...rest] = path;
+  if (variable !== 'request') {
+    return [path];
+  }
+  if (first === undefined) {
+    return [path, ['object'], ['oldObject']];
+  }
+  return [first === 'object' || first === 'oldObject' ? [first, ...rest] : path];
 }
 
 function ignoresOperation(node: Expression): boolean {

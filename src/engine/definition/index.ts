@@ -9,6 +9,6 @@ export {
 } from './limits.ts';
 export { monitoredLogEntry } from '../monitored-log-entry.ts';
 export { OTHER_NAME } from '../verdict/observation.ts';
-export { modulesOf, moduleUses } from './policy-definition.ts';
+export { definitionHash, modulesOf, moduleUses } from './policy-definition.ts';
 export { policyEntry } from './policy-entry.ts';
 export { isNamespaceOwner, policyOwner } from './policy-owner.ts';

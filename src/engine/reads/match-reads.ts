@@ -1,5 +1,10 @@
 import { CelError, type Program } from '../../cel/index.ts';
-import type { MatchCondition, MatchSelector, PolicyMatch } from '../../resources/index.ts';
+import {
+  type MatchCondition,
+  type MatchSelector,
+  NAMESPACE_NAME_LABEL,
+  type PolicyMatch,
+} from '../../resources/index.ts';
 import { matchConditionEnvironment } from '../../resources/match-conditions/index.ts';
 import { expressionReads, type FieldRead } from '../cel-policy/expression-reads.ts';
 
@@ -17,8 +22,9 @@ function selectorReads(
   variable: string,
   { matchLabels = {}, matchExpressions = [] }: MatchSelector,
 ): readonly FieldRead[] {
-  const isEmpty = Object.keys(matchLabels).length === 0 && matchExpressions.length === 0;
-  return isEmpty ? [] : [{ field, path: [variable, 'metadata', 'labels'] }];
+  // That label is the name, which every object says of its namespace.
+  const keys = [...Object.keys(matchLabels), ...matchExpressions.map(({ key }) => key)];
+  return keys.every((key) => key === NAMESPACE_NAME_LABEL) ? [] : [{ field, path: [variable, 'metadata', 'labels'] }];
 }
 
 function conditionPrograms(conditions: readonly MatchCondition[]): ReadonlyMap<string, Program> {
