@@ -32,7 +32,7 @@ export interface AuditRun {
   /** Gives the verdicts of the policies. */
   readonly verdicts: SharedVerdicts;
   readonly signal?: AbortSignal;
-  /** Called after each page. */
+  /** Called when a list starts, and after each page. */
   readonly onProgress?: (progress: AuditProgress) => void;
   /** Milliseconds since 1970. Default: the system's clock. */
   readonly now?: () => number;
@@ -69,6 +69,7 @@ export async function auditKind(
 /** Returns what ended the list before its end. */
 async function judgePages(tally: KindTally, pages: AsyncIterable<ObjectPage>, run: AuditRun): Promise<unknown> {
   const { signal, onProgress } = run;
+  onProgress?.({ listing: tally.listing, judged: 0 });
   const iterator = pages[Symbol.asyncIterator]();
   try {
     let next = iterator.next();

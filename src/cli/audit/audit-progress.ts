@@ -10,25 +10,24 @@ const MIN_RATED_MS = 500;
 /** Says how many objects of a kind were judged, how fast, and how long the rest takes. */
 export class ProgressText {
   readonly #now: () => number;
-  #listing: AuditProgress['listing'] | undefined;
   #startedAt = 0;
 
   /** @param now monotonic milliseconds */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
-    this.#startedAt = now();
   }
 
   of({ listing, judged, remaining }: AuditProgress): string {
-    if (listing !== this.#listing) {
-      this.#startedAt = this.#listing === undefined ? this.#startedAt : this.#now();
-      this.#listing = listing;
+    const kind = groupResourceOf(listing.type);
+    if (judged === 0) {
+      this.#startedAt = this.#now();
+      return `auditing ${kind}`;
     }
     const elapsedMs = this.#now() - this.#startedAt;
-    const total = remaining === undefined ? '' : ` of ${countText(judged + remaining)}`;
     const rate = (judged / Math.max(elapsedMs, 1)) * MS_PER_SECOND;
-    const left = remaining === undefined || rate === 0 ? '' : `, ${countText(Math.ceil(remaining / rate))} s left`;
+    const total = remaining === undefined ? '' : ` of ${countText(judged + remaining)}`;
+    const left = remaining === undefined ? '' : `, ${countText(Math.ceil(remaining / rate))} s left`;
     const speed = elapsedMs < MIN_RATED_MS ? '' : ` (${countText(rate)}/s${left})`;
-    return `auditing ${groupResourceOf(listing.type)}: ${countText(judged)}${total}${speed}`;
+    return `auditing ${kind}: ${countText(judged)}${total}${speed}`;
   }
 }
