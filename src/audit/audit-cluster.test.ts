@@ -100,7 +100,7 @@ describe('an audit of a cluster', () => {
     }: {
       readonly using?: Pick<EvaluationHost, 'serve' | 'evaluate'>;
       readonly cluster?: Pick<Cluster, 'list' | 'discovery'>;
-      readonly scope?: AuditScope;
+      readonly scope?: Omit<AuditScope, 'hasCluster' | 'knowsAllKinds' | 'unavailable'>;
     } = {},
   ): Promise<Audit> {
     const parts: AuditPart[] = [];
@@ -265,6 +265,36 @@ describe('an audit of a cluster', () => {
       'pods Failed NotLoaded 0/0/0',
       'services Scanned 2/2/2',
     ]);
+  });
+
+  it('is not clean where an API does not answer that rules name, also by a star', async () => {
+    const { discovery } = admin;
+    const down = {
+      resources: (...args: Parameters<typeof discovery.resources>) => discovery.resources(...args),
+      find: (...args: Parameters<typeof discovery.find>) => discovery.find(...args),
+      unavailable: async () => ['metrics.example.com/v1'],
+    };
+    const cluster = { discovery: down, list: admin.list.bind(admin) };
+    const found = await audit(
+      [
+        samplePolicy(
+          'named',
+          celSpec('false', { rules: [ruleFor('metrics', { apiGroups: ['metrics.example.com'] })] }),
+        ),
+        samplePolicy('starred', celSpec('true', { rules: [ruleFor('pods', { apiGroups: ['*'] })] })),
+        samplePolicy('others', celSpec('true')),
+      ],
+      { cluster },
+    );
+    assert.deepEqual(
+      found.coverage.map(({ policy, state, reason = '' }) => `${policy} ${state} ${reason}`.trim()).toSorted(),
+      [
+        'cap/named Failed NotDiscovered',
+        'cap/others Scanned',
+        'cap/starred Failed NotDiscovered',
+        'cap/starred Scanned',
+      ],
+    );
   });
 
   it('is not clean where a right is missing, and names the rule; other kinds are judged all the same', async () => {

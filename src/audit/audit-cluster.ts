@@ -14,7 +14,7 @@ export interface ClusterAudit extends Omit<AuditRun, 'verdicts'> {
   readonly cluster: Pick<Cluster, 'list' | 'discovery'>;
   readonly host: Pick<EvaluationHost, 'serve' | 'evaluate'>;
   readonly policies: readonly AuditPolicy[];
-  readonly scope?: Omit<AuditScope, 'hasCluster' | 'knowsAllKinds'>;
+  readonly scope?: Omit<AuditScope, 'hasCluster' | 'knowsAllKinds' | 'unavailable'>;
 }
 
 /**
@@ -23,8 +23,14 @@ export interface ClusterAudit extends Omit<AuditRun, 'verdicts'> {
  */
 export async function* auditCluster(audit: ClusterAudit): AsyncGenerator<AuditPart> {
   const { cluster, policies, scope = {}, signal } = audit;
-  const served = await cluster.discovery.resources(signal === undefined ? {} : { signal });
-  yield* auditPlan(planAudit(policies, served, scope), (listing) => pagesOf(cluster, listing, signal), audit);
+  const options = signal === undefined ? {} : { signal };
+  const served = await cluster.discovery.resources(options);
+  const unavailable = (await cluster.discovery.unavailable?.(options)) ?? [];
+  yield* auditPlan(
+    planAudit(policies, served, { ...scope, unavailable }),
+    (listing) => pagesOf(cluster, listing, signal),
+    audit,
+  );
 }
 
 /** Judges what a plan lists. */

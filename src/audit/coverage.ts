@@ -21,6 +21,8 @@ export type CoverageReason =
   | 'ListFailed'
   /** The list took so long, each time, that its next page was gone. */
   | 'Expired'
+  /** A server that an API is aggregated from does not answer, so that its kinds are not known. */
+  | 'NotDiscovered'
   /** The policy gave no verdict on some objects. */
   | 'NotJudged'
   /** The policy cannot be loaded. */

@@ -1,7 +1,7 @@
 // What an audit has to list for which policies, and what it cannot look at.
 import type { ApiResource } from '../cluster/index.ts';
 import type { HostedPolicy } from '../evaluation/index.ts';
-import { groupResourceOf, unservedRules } from '../resources/index.ts';
+import { groupResourceOf, groupVersionOf, hasOrAll, type MatchRule, unservedRules } from '../resources/index.ts';
 import type { AuditPolicy } from './audit-policy.ts';
 import { auditability } from './auditability.ts';
 import { type Coverage, NO_COUNTS } from './coverage.ts';
@@ -17,6 +17,8 @@ export interface AuditScope {
   readonly includesSecrets?: boolean;
   /** Whether policies can read a cluster. Default: yes. */
   readonly hasCluster?: boolean;
+  /** `group/version` of APIs whose kinds are not known now, see Discovery. Default: none. */
+  readonly unavailable?: readonly string[];
   /** Whether `served` is all that there is, so that other kinds are not served. Default: yes. */
   readonly knowsAllKinds?: boolean;
 }
@@ -110,9 +112,7 @@ function planPolicy(audited: AuditPolicy, served: readonly ApiResource[], scope:
     types: inScope.filter(isRead),
     coverage: [
       ...refusals.map((refusal) => entry({ state: 'NotAuditable', ...refusal })),
-      ...(knowsAllKinds ? unservedRules(match.rules, served) : []).map(({ field, message }) =>
-        entry({ state: 'NotServed', reason: 'NotServed', message: `${field}: ${message}` }),
-      ),
+      ...(knowsAllKinds ? kindsNotServed(match.rules, served, scope) : []).map(entry),
       ...unlistable
         .filter(isInScope)
         .map((kind) => entry({ kind, state: 'NotAuditable', reason: 'NotListable', message: UNLISTABLE })),
@@ -121,6 +121,35 @@ function planPolicy(audited: AuditPolicy, served: readonly ApiResource[], scope:
         .map((kind) => entry({ kind, state: 'NotRead', reason: 'Secrets', message: SECRETS })),
     ],
   };
+}
+
+/** What no kind is known of: kinds that the cluster does not serve, and those of an API that does not answer. */
+function kindsNotServed(
+  rules: readonly MatchRule[],
+  served: readonly ApiResource[],
+  { unavailable = [], includesKind }: AuditScope,
+): readonly Omit<Coverage, 'policy' | 'counts'>[] {
+  const names = ({ apiGroups, apiVersions }: MatchRule, api: string): boolean => {
+    const { group, version } = groupVersionOf(api);
+    return hasOrAll(apiGroups, group) && hasOrAll(apiVersions, version);
+  };
+  const unknown = unavailable.filter((api) => rules.some((rule) => names(rule, api)));
+  // Rules for an API that does not answer keep their place, for messages.
+  const others = rules.map((rule) => (unknown.some((api) => names(rule, api)) ? { ...rule, resources: [] } : rule));
+  return [
+    // Kinds that the user names are known.
+    ...(includesKind === undefined ? unknown : []).map(
+      (api) =>
+        ({
+          state: 'Failed',
+          reason: 'NotDiscovered',
+          message: `${api} does not answer: its kinds are not known`,
+        }) as const,
+    ),
+    ...unservedRules(others, served).map(
+      ({ field, message }) => ({ state: 'NotServed', reason: 'NotServed', message: `${field}: ${message}` }) as const,
+    ),
+  ];
 }
 
 const UNLISTABLE = 'objects of this kind are not stored, or cannot be listed';

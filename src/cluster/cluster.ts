@@ -111,6 +111,11 @@ export interface DiscoveryOptions {
 export interface Discovery {
   /** All resources in all versions that are served; the preferred version of a group comes first. */
   resources(options?: RequestOptions & DiscoveryOptions): Promise<readonly ApiResource[]>;
+  /**
+   * `group/version` of APIs whose resources are not known, because the servers that they are aggregated from do not answer. Absent: there
+   * are no such servers.
+   */
+  unavailable?(options?: RequestOptions & DiscoveryOptions): Promise<readonly string[]>;
   /** The resource of a kind; undefined when it is not served. Refreshes the discovery documents first, within limits. */
   find(apiVersion: string, kind: string, options?: RequestOptions): Promise<ApiResource | undefined>;
 }

@@ -99,6 +99,31 @@ describe('DiscoveryCache', () => {
     );
   });
 
+  it('says which APIs do not answer: of aggregated documents, and of one per version', async () => {
+    const down = { metadata: { name: 'metrics' }, versions: [{ version: 'v1', freshness: 'Stale' }] };
+    const known = { version: 'v1', freshness: 'Stale', resources: [resource('widgets', 'Widget')] };
+    const { fetch } = documents({
+      '/api': aggregated('', 'v1', [resource('pods', 'Pod')]),
+      '/apis': { kind: 'APIGroupDiscoveryList', items: [down, { metadata: { name: 'shop' }, versions: [known] }] },
+    });
+    const discovery = new DiscoveryCache(fetch);
+    assert.deepEqual(await discovery.unavailable(), ['metrics/v1']);
+    assert.equal((await discovery.find('shop/v1', 'Widget'))?.resource, 'widgets');
+    const legacy = documents({
+      '/api': { kind: 'APIVersions', versions: [] },
+      '/apis': {
+        kind: 'APIGroupList',
+        groups: ['metrics', 'gone'].map((name) => ({ name, versions: [{ groupVersion: `${name}/v1` }] })),
+      },
+    });
+    const failing = new DiscoveryCache((path) =>
+      path === '/apis/metrics/v1'
+        ? Promise.reject(new ApiError(503, 'ServiceUnavailable', 'no endpoints'))
+        : legacy.fetch(path),
+    );
+    assert.deepEqual(await failing.unavailable(), ['metrics/v1']);
+  });
+
   it('refreshes for unknown kinds, within a limit', async () => {
     const byPath: Record<string, unknown> = { '/api': aggregated('', 'v1', []), '/apis': aggregated('', 'v1', []) };
     const { fetch, requests } = documents(byPath);

@@ -21,8 +21,14 @@ const AGGREGATED = ['v2', 'v2beta1']
 /** Fetches a path as JSON. */
 export type FetchJson = (path: string, accept: string, signal: AbortSignal | undefined) => Promise<unknown>;
 
-interface Snapshot {
+/** What documents say. */
+interface Discovered {
   readonly resources: readonly ApiResource[];
+  /** See Discovery. */
+  readonly unavailable: readonly string[];
+}
+
+interface Snapshot extends Discovered {
   readonly byKind: ReadonlyMap<string, ApiResource>;
   readonly at: number;
 }
@@ -43,6 +49,10 @@ export class DiscoveryCache implements Discovery {
 
   async resources(options: RequestOptions & DiscoveryOptions = {}): Promise<readonly ApiResource[]> {
     return (await this.#current(options.signal, options.maxAgeMs)).resources;
+  }
+
+  async unavailable(options: RequestOptions & DiscoveryOptions = {}): Promise<readonly string[]> {
+    return (await this.#current(options.signal, options.maxAgeMs)).unavailable;
   }
 
   async find(apiVersion: string, kind: string, options: RequestOptions = {}): Promise<ApiResource | undefined> {
@@ -87,7 +97,7 @@ export class DiscoveryCache implements Discovery {
 
   async #load(): Promise<Snapshot> {
     const [core, groups] = await Promise.all([this.#root('/api'), this.#root('/apis')]);
-    const resources = [...core, ...groups];
+    const resources = [...core.resources, ...groups.resources];
     const byKind = new Map<string, ApiResource>();
     for (const resource of resources) {
       const key = `${apiVersionOf(resource)} ${resource.kind}`;
@@ -95,30 +105,34 @@ export class DiscoveryCache implements Discovery {
         byKind.set(key, resource);
       }
     }
-    this.#snapshot = { resources, byKind, at: this.#now() };
+    const unavailable = [...core.unavailable, ...groups.unavailable];
+    this.#snapshot = { resources, unavailable, byKind, at: this.#now() };
     return this.#snapshot;
   }
 
-  async #root(path: '/api' | '/apis'): Promise<ApiResource[]> {
+  async #root(path: '/api' | '/apis'): Promise<Discovered> {
     const document = await this.#fetch(path, AGGREGATED, undefined);
     if (!isJsonObject(document)) {
-      return [];
+      return { resources: [], unavailable: [] };
     }
     if (document['kind'] === 'APIGroupDiscoveryList') {
-      return aggregatedResources(document);
+      return { resources: aggregatedResources(document), unavailable: staleVersions(document) };
     }
     const versions = path === '/api' ? texts(document['versions']) : groupVersions(document);
     const lists = await inParallel(versions, (version) => this.#legacy(`${path}/${version}`));
-    return lists.flat();
+    return {
+      resources: lists.flatMap((list) => (list === 'unavailable' ? [] : list)),
+      unavailable: versions.filter((_, index) => lists[index] === 'unavailable'),
+    };
   }
 
-  /** The resources of a group and version; none while its aggregated server is unavailable. */
-  async #legacy(path: string): Promise<ApiResource[]> {
+  /** The resources of a group and version, unless its aggregated server is unavailable. None if it was removed meanwhile. */
+  async #legacy(path: string): Promise<ApiResource[] | 'unavailable'> {
     try {
       return legacyResources(await this.#fetch(path, 'application/json', undefined));
     } catch (error) {
       if (error instanceof ApiError && (error.code >= 500 || error.code === 404)) {
-        return [];
+        return error.code === 404 ? [] : 'unavailable';
       }
       throw error;
     }
@@ -148,6 +162,18 @@ function aggregatedResources(document: JsonObject): ApiResource[] {
         };
       }),
     ),
+  );
+}
+
+/** Of servers that did not answer, and whose resources were never known. */
+function staleVersions(document: JsonObject): readonly string[] {
+  return children(document, 'items').flatMap((group) =>
+    children(group, 'versions')
+      .filter((version) => text(version, 'freshness') === 'Stale' && children(version, 'resources').length === 0)
+      .map(
+        (version) =>
+          `${isJsonObject(group['metadata']) ? text(group['metadata'], 'name') : ''}/${text(version, 'version')}`,
+      ),
   );
 }
 
