@@ -107,7 +107,7 @@ describe('netpol check --diff', { concurrency: 2 }, () => {
     checkout.link('same.yaml', 'link.yaml');
     checkout.commit();
     const { stdout } = await checkout.check();
-    assert.match(stdout, /^1 policy/);
+    assert.match(stdout, /^1 policy/m);
   });
 
   it('checks what is committed, staged, changed and renamed, and nothing else', async () => {
@@ -160,7 +160,7 @@ describe('netpol check --diff', { concurrency: 2 }, () => {
     rmSync(ran, { force: true });
     checkout.write('new.yaml', policy('newer'));
     const { stdout } = await checkout.check();
-    assert.match(stdout, /^1 policy/);
+    assert.match(stdout, /^1 policy/m);
     await checkout.check('0123456789012345678901234567890123456789');
     assert.ok(!existsSync(ran), 'a program ran');
   });
@@ -202,7 +202,7 @@ describe('netpol check --diff', { concurrency: 2 }, () => {
     for (const cwd of [join(other, 'deep'), join(checkout.folder, 'deep/er')]) {
       assert.match(
         (await checkout.check('HEAD~1', cwd, { GIT_DIR: outside, GIT_WORK_TREE: outside })).stdout,
-        /^1 policy/,
+        /^1 policy/m,
       );
     }
   });
@@ -238,6 +238,6 @@ describe('a folder with links', { concurrency: 2 }, () => {
     const result = await portcullis(['netpol', 'check', '--provider', 'cilium@1.16.0', '-f', 'mounted'], {
       cwd: checkout.folder,
     });
-    assert.match(result.stdout, /^1 policy/);
+    assert.match(result.stdout, /^1 policy/m);
   });
 });

@@ -102,6 +102,6 @@ describe('a hostile file', { concurrency: 2 }, () => {
 describe('a pipe of the shell', () => {
   it('is read as standard input is', async () => {
     const command = `node ${join(ROOT, 'bin/portcullis.mjs')} netpol check --provider cilium@1.16.0 -f <(cat policy.yaml)`;
-    assert.match((await run('bash', ['-c', command], { cwd: folder })).stdout, /^1 policy, 1 provider: 1 accepted/);
+    assert.match((await run('bash', ['-c', command], { cwd: folder })).stdout, /^1 policy, 1 provider: 1 accepted/m);
   });
 });

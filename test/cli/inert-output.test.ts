@@ -20,14 +20,14 @@ const CONTROLS = /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu;
 const NOTHING = 'prints nothing that others write';
 const REASON = 'prints the reason of who disarmed a policy, which API servers refuse where it is not printable';
 
-const CEL = (message: string, name = 'evil'): object => ({
+const CEL = (message: string, name = 'evil', operation = 'DELETE'): object => ({
   apiVersion: 'policies.kubewarden.io/v1',
   kind: 'ClusterAdmissionPolicy',
   metadata: { name, annotations: { 'kubernetes.io/change-cause': HOSTILE } },
   spec: {
     module: 'builtin:cel',
     mutating: false,
-    rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['DELETE'] }],
+    rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: [operation] }],
     settings: { validations: [{ expression: 'false', message }] },
   },
 });
@@ -82,6 +82,12 @@ mkdirSync(join(folder, 'evil\u001B[2J\u202E'));
 const FILES = {
   policy: file('policy.json', CEL(HOSTILE)),
   other: file('other.json', CEL(`other ${HOSTILE}`)),
+  creation: file('creation.json', CEL(HOSTILE, 'evil', 'CREATE')),
+  existing: file('existing.json', {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: HOSTILE, namespace: HOSTILE },
+  }),
   wrong: file(HOSTILE, `# ${HOSTILE}\na: [evil "${HOSTILE}"`),
   network: file('network.json', NETWORK_POLICY),
   governance: file('governance.json', GOVERNANCE),
@@ -174,6 +180,16 @@ const CASES: Readonly<Record<string, readonly (readonly string[])[] | string>> =
     ...formats(['inspect', MODULE], 'table', 'json', 'yaml'),
     ...hostileAnswers((reference) => ['inspect', reference]),
   ],
+  audit: formats(
+    ['audit', '-p', FILES.creation, '-f', FILES.existing],
+    'table',
+    'json',
+    'yaml',
+    'markdown',
+    'junit',
+    'sarif',
+    'github',
+  ),
   bench: [['bench', FILES.policy, '-r', FILES.wrong]],
   export: [
     ['export', FILES.policy],
