@@ -142,6 +142,8 @@ describe('the status of NetworkPolicies', () => {
       providers: 'cilium 1.15.4',
       unsupported: 'endPort',
       effect: 'FailClosed',
+      // An advisory of this version.
+      warnings: 'egress',
     });
     const condition = await accepted();
     assert.equal(condition?.status, 'False');

@@ -80,7 +80,7 @@ describe('portcullis netpol', () => {
       `# first\n---\nkind: Other\napiVersion: v1\nmetadata: {name: a}\n---\n${RANGE}\n---\n${list}`,
     );
     try {
-      const check = ['netpol', 'check', '-f', file, '--provider', 'cilium@1.15.4', '-o'];
+      const check = ['netpol', 'check', '-f', file, '--provider', 'cilium@1.15.15', '-o'];
       const line = 9 + list.slice(0, list.indexOf('"endPort"')).split('\n').length - 1;
       const github = await portcullis([...check, 'github']);
       assert.equal(github.code, 1);
@@ -272,12 +272,12 @@ describe('portcullis netpol', () => {
   it('has verdicts about blocks with the addresses that flags name, and no warning about others', async () => {
     await using files = await folderOf({ 'block.yaml': BLOCK });
     const check = (...args: readonly string[]) =>
-      files.netpol('check', '-f', '.', '--provider', 'cilium@1.15.4', ...args);
+      files.netpol('check', '-f', '.', '--provider', 'cilium@1.15.15', ...args);
     const inside = await check('--pod-cidr', '10.244.0.0/16', '--node-cidr', '192.0.2.1', '192.0.2.2');
     assert.equal(inside.code, 1);
     assert.match(
       inside.stdout,
-      /^shop\/block +block\.yaml:8 +False +FailClosed +Cilium 1\.15\.4 does not match IPs of pods/m,
+      /^shop\/block +block\.yaml:8 +False +FailClosed +Cilium 1\.15\.15 does not match IPs of pods/m,
     );
     assert.doesNotMatch(inside.stdout, /warning/);
     const outside = await check('--pod-cidr', '100.64.0.0/10', '--node-cidr', '192.0.2.0/24');

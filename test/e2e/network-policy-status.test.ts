@@ -39,7 +39,7 @@ const KEY = { namespace: 'detected', name: 'myegress' };
 const AGENT = { namespace: 'kube-system', name: 'cilium-a' };
 const NAMESPACE = 'portcullis';
 const USER = `system:serviceaccount:${NAMESPACE}:portcullis-controller`;
-const WARNING = 'Cilium 1.15.4 allows only port 30000, not 30000 to 32000';
+const WARNING = 'Cilium 1.15.15 allows only port 30000, not 30000 to 32000';
 const log = pino({ level: 'silent' });
 
 describe('the status of NetworkPolicies on a real API server', { skip: skipWithoutCluster() }, () => {
@@ -68,7 +68,7 @@ describe('the status of NetworkPolicies on a real API server', { skip: skipWitho
       await cluster.create(definitions, customResourceDefinition(one));
     }
     await eventually(async () => void (await cluster.list(NETWORK_POLICY_STATUSES)));
-    await cluster.create(PODS, agentPod());
+    await cluster.create(PODS, agentPod({ image: 'quay.io/cilium/cilium:v1.15.15' }));
     const caches = new SharedCaches({ cluster: controller, log });
     const events = new EventRecorder({ cluster: controller, component: 'portcullis-controller', log });
     const controllers = new NetworkPolicyControllers({
@@ -114,7 +114,7 @@ describe('the status of NetworkPolicies on a real API server', { skip: skipWitho
       assert.equal(accepted?.reason, 'FeatureNotSupported');
       assert.equal(status?.summary?.unsupported, 'endPort');
     });
-    const body = { spec: { containers: [{ name: 'cilium-agent', image: 'quay.io/cilium/cilium:v1.16.0' }] } };
+    const body = { spec: { containers: [{ name: 'cilium-agent', image: 'quay.io/cilium/cilium:v1.16.8' }] } };
     await cluster.patch(PODS, AGENT, { type: 'strategic', body });
     await eventually(async () => {
       const { status } = await cluster.get(NETWORK_POLICY_STATUSES, KEY);
@@ -129,16 +129,16 @@ describe('the status of NetworkPolicies on a real API server', { skip: skipWitho
   it('lists for an administrator what an upgrade fixes, and what another provider breaks', async () => {
     const whatIf = (from: string, to: string) =>
       portcullis(['netpol', 'what-if', '-A', '--kubeconfig', server.kubeconfig, '--provider', from, '--to', to]);
-    const upgrade = await whatIf('cilium@1.15.4', 'cilium@1.16.0');
+    const upgrade = await whatIf('cilium@1.15.15', 'cilium@1.16.8');
     assert.equal(upgrade.code, 0, upgrade.stderr);
     assert.match(
       upgrade.stdout,
-      /^detected\/myegress +Fixes +EndPort +no longer: Cilium 1\.15\.4 allows only port 30000/m,
+      /^detected\/myegress +Fixes +EndPort +no longer: Cilium 1\.15\.15 allows only port 30000/m,
     );
-    const change = await whatIf('cilium@1.16.0', 'weave-net@2.8.1');
+    const change = await whatIf('cilium@1.16.8', 'weave-net@2.8.1');
     assert.equal(change.code, 1, change.stderr);
     assert.match(change.stdout, /^detected\/myegress +Breaks +EndPort +Weave Net 2\.8\.1 allows only port 30000/m);
-    const same = await whatIf('cilium@1.16.0', 'cilium@1.16.0');
+    const same = await whatIf('cilium@1.16.8', 'cilium@1.16.8');
     assert.deepEqual([same.code, same.stdout], [0, 'nothing changes\n']);
   });
 
@@ -147,11 +147,11 @@ describe('the status of NetworkPolicies on a real API server', { skip: skipWitho
       portcullis(['netpol', ...args, '-A', '--kubeconfig', server.kubeconfig]);
     const check = await netpol('check');
     assert.deepEqual([check.code, check.stdout], [0, '1 policy, 1 provider: 1 accepted, 0 not, 0 unknown\n']);
-    const downgrade = await netpol('what-if', '--to', 'cilium@1.15.4');
+    const downgrade = await netpol('what-if', '--to', 'cilium@1.15.15');
     assert.equal(downgrade.code, 1, downgrade.stderr);
     assert.match(downgrade.stdout, /^detected\/myegress +Breaks +EndPort /m);
     const explained = await netpol('explain', '--provider', 'cilium,enable-policy=never');
-    assert.match(explained.stdout, /^cilium@v1\.16\.0: Accepted=False, ProviderDisabled, Inert$/m);
+    assert.match(explained.stdout, /^cilium@v1\.16\.8: Accepted=False, ProviderDisabled, Inert$/m);
   });
 
   for (const [name, target] of [
@@ -166,7 +166,7 @@ describe('the status of NetworkPolicies on a real API server', { skip: skipWitho
       const denied = await answered(target(), 'denied', rangePolicy());
       assert.match(
         denied.message ?? '',
-        /denied the request: Cilium 1\.15\.4 allows only port 30000, not 30000 to 32000$/,
+        /denied the request: Cilium 1\.15\.15 allows only port 30000, not 30000 to 32000$/,
       );
       const { warnings, message } = await answered(target(), 'many', demandingPolicy());
       assert.equal(message, undefined);
@@ -179,7 +179,7 @@ describe('the status of NetworkPolicies on a real API server', { skip: skipWitho
   it('has the columns of the KEP’s successor in kubectl', async () => {
     const { stdout: said } = await server.kubectl(['get', 'npst', '-A']);
     assert.match(said, /^NAMESPACE +NAME +PROVIDERS +ACCEPTED +REASON +UNSUPPORTED +EFFECT +WARNINGS +AGE$/m);
-    assert.match(said, /^detected +myegress +cilium 1\.16\.0 +True +Accepted /m);
+    assert.match(said, /^detected +myegress +cilium 1\.16\.8 +True +Accepted /m);
     await server.kubectl(['wait', '-n', 'detected', 'npst/myegress', '--for=condition=Accepted']);
   });
 
@@ -215,7 +215,7 @@ describe('the status of NetworkPolicies on a real API server', { skip: skipWitho
     const policies = { get: () => undefined, subscribe: () => () => {} };
     const policy = await cluster.get<KubernetesObject>(POLICIES, KEY);
     for (const [annotation, expected] of [
-      ['write', /^Accepted=True, generation 1, since 20\S+Z: Cilium 1\.16\.0 does what the policy says$/],
+      ['write', /^Accepted=True, generation 1, since 20\S+Z: Cilium 1\.16\.8 does what the policy says$/],
       ['remove', /^$/],
     ] as const) {
       const current = await cluster.get<KubernetesObject>(POLICIES, KEY);

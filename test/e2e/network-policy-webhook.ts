@@ -16,7 +16,7 @@ const POLICIES = knownKind('networking.k8s.io/v1', 'NetworkPolicy');
 const WEBHOOKS = knownKind('admissionregistration.k8s.io/v1', 'ValidatingWebhookConfiguration');
 
 const MODULE = { module: 'builtin:network-policy-support' };
-const OLD = { name: 'cilium', version: '1.15.4' };
+const OLD = { name: 'cilium', version: '1.15.15' };
 /** Old versions that support little: more warnings than an API server returns. */
 const MANY =
   'antrea aws-vpc-cni azure-npm azure-npm-windows calico calico-windows canal cilium kube-ovn kube-router ovn-kubernetes weave-net'.split(

@@ -17,20 +17,23 @@ const REQUEST = Buffer.from(
 const ROW = { versions: '*', support: 'Supported', evidence: 'Inferred', checked: '2026-11-24' };
 
 /** The warnings, with these NetworkPolicyProviders in the cluster. @param items undefined: they cannot be read */
-function warnings(items: readonly object[] | undefined, settings: object = {}): readonly string[] | null {
+function warnings(items: readonly object[] | undefined, ownSettings: object = {}): readonly string[] | null {
   const hostCall: CallContext['hostCall'] = (...call) => {
     assert.deepEqual(call.slice(0, 3), ['kubewarden', 'kubernetes', 'list_resources_all']);
     return items === undefined ? assert.fail('forbidden') : Buffer.from(JSON.stringify({ items }));
   };
   const context = { hostCall } as CallContext;
-  const input = { requestJson: REQUEST, settingsJson: JSON.stringify(settings), isRaw: false };
+  const input = { requestJson: REQUEST, settingsJson: JSON.stringify(ownSettings), isRaw: false };
   return new NetworkPolicyGuest().validate(input, context).warnings;
 }
+
+// A setting that rules out an advisory of these versions.
+const settings = { 'enable-gateway-api': 'false' };
 
 const provider = (version: string, spec: object = {}, isPresent = 'True'): object => ({
   metadata: { name: 'cilium' },
   spec,
-  status: { isPresent, version },
+  status: { isPresent, version, settings },
 });
 
 describe('builtin:network-policy-support', () => {
@@ -40,7 +43,7 @@ describe('builtin:network-policy-support', () => {
   });
 
   it('uses the providers of its settings instead', () => {
-    assert.equal(warnings(undefined, { providers: [{ name: 'cilium', version: '1.16.0' }] }), null);
+    assert.equal(warnings(undefined, { providers: [{ name: 'cilium', version: '1.16.0', settings }] }), null);
   });
 
   it('uses declared capabilities, and none with mistakes', () => {

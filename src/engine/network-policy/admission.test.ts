@@ -6,7 +6,9 @@ import { parseNetworkPolicySettings } from './settings.ts';
 import type { NetworkPolicySettings } from './settings.ts';
 
 const RANGE = { egress: [{ ports: [{ port: 30_000, endPort: 32_000 }] }], policyTypes: ['Egress'] };
-const CILIUM = { name: 'cilium', version: '1.15.4', settings: { 'enable-endpoint-routes': 'false' } };
+// Settings that rule out advisories of this version.
+const SETTINGS = { 'enable-endpoint-routes': 'false', 'enable-gateway-api': 'false' };
+const CILIUM = { name: 'cilium', version: '1.15.4', settings: SETTINGS };
 
 function settings(value: unknown): NetworkPolicySettings {
   const parsed = parseNetworkPolicySettings(value);
@@ -46,7 +48,7 @@ describe('builtin:network-policy-support', () => {
     });
     const unknown = checkNetworkPolicySupport(
       created(RANGE),
-      settings({ deny: true, providers: [{ name: 'cilium' }] }),
+      settings({ deny: true, providers: [{ name: 'cilium', settings: SETTINGS }] }),
     );
     assert.deepEqual(
       [unknown.accepted, unknown.warnings],
@@ -184,7 +186,7 @@ describe('its settings', () => {
     };
     const extended = settings({
       catalogue: [{ name: 'mine', inherits: 'cilium', features: { Egress: [row] } }],
-      providers: [{ name: 'mine', version: '1.16.0' }],
+      providers: [{ ...CILIUM, name: 'mine', version: '1.16.0' }],
     });
     assert.deepEqual(checkNetworkPolicySupport(created(RANGE), extended).warnings, [
       'mine 1.16.0 does not restrict egress',

@@ -149,6 +149,9 @@ const FACTS: readonly (readonly [string, JsonObject, Readonly<Record<string, Exp
     'a block for egress',
     egress({ to: [block('203.0.113.0/24')] }),
     {
+      'cilium@1.17.1': 'warns CVE-2025-30162, versions >=1.15.0 <1.15.15 || >=1.16.0 <1.16.8 || >=1.17.0 <1.17.2',
+      'cilium@1.17.1,enable-gateway-api=false': 'accepted',
+      'cilium@1.17.2': 'accepted',
       'weave-net@2.4.0': 'accepted',
       'cilium@1.19.3': 'accepted',
     },

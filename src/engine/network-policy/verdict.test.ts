@@ -231,8 +231,9 @@ describe('the sentence for a person', () => {
 });
 
 describe('what depends on the cluster', () => {
-  // A setting that rules out an advisory of this version.
-  const cilium = { name: 'cilium', version: '1.15.4', settings: { 'enable-endpoint-routes': 'false' } };
+  // Settings that rule out advisories of this version.
+  const settings = { 'enable-endpoint-routes': 'false', 'enable-gateway-api': 'false' };
+  const cilium = { name: 'cilium', version: '1.15.4', settings };
 
   it('is a warning while the cluster is not known', () => {
     const { accepted, warnings } = judge('everything-at-once', cilium);
