@@ -8,12 +8,14 @@ import { join } from 'node:path';
 import { kubeconfigText } from '../../src/apiserver/index.ts';
 import { ApiError, type Cluster, ClusterError, KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
 import { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES } from '../../src/lifecycle/access-rules/index.ts';
+import { NETWORK_POLICY_STATUS_RULES } from '../../src/network-policy/access-rules/index.ts';
 import {
   CLUSTER_ADMISSION_POLICIES,
   customResourceDefinition,
   type JsonObject,
   kubernetesKind,
   type KubernetesObject,
+  NETWORK_POLICY_KINDS,
   type ObjectKey,
   OWN_KINDS,
   POLICY_REVISIONS,
@@ -366,11 +368,12 @@ export class RolloutLab implements AsyncDisposable {
   }
 
   async #install(): Promise<void> {
-    for (const own of OWN_KINDS) {
+    for (const own of [...OWN_KINDS, ...NETWORK_POLICY_KINDS]) {
       await this.create(customResourceDefinition(own));
     }
     await this.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
-    await this.grant('controller', CONTROLLER_RULES);
+    // Also where it writes no status of NetworkPolicies, a controller guards who does.
+    await this.grant('controller', [...CONTROLLER_RULES, ...NETWORK_POLICY_STATUS_RULES]);
     await this.grant('controller', CONTROLLER_NAMESPACE_RULES, NAMESPACE);
     await this.grant('replica', REPLICA_CLUSTER_RULES);
     await this.grant('replica', REPLICA_RULES, NAMESPACE);
