@@ -2,7 +2,8 @@
 import { stripVTControlCharacters } from 'node:util';
 import { shortened, shortenedInside, withoutControls } from '../values/index.ts';
 
-interface Column<Row> {
+/** A column of a table. */
+export interface Column<Row> {
   readonly header: string;
   readonly cell: (row: Row) => string;
   /**

@@ -157,6 +157,8 @@ registry.intercept = (request, response) => {
 };
 const hostileAnswers = (args: (reference: string) => readonly string[]): readonly (readonly string[])[] =>
   Object.keys(ANSWERS).map((name) => [...args(`registry://${registry.host}/evil-${name}/a:v1`), ...SOURCES]);
+/** The formats of commands that CI systems read. */
+const REPORTS = ['table', 'json', 'yaml', 'markdown', 'junit', 'sarif', 'github'];
 const formats = (args: readonly string[], ...outputs: readonly string[]): readonly (readonly string[])[] =>
   outputs.map((output) => [...args, '-o', output]);
 
@@ -180,16 +182,7 @@ const CASES: Readonly<Record<string, readonly (readonly string[])[] | string>> =
     ...formats(['inspect', MODULE], 'table', 'json', 'yaml'),
     ...hostileAnswers((reference) => ['inspect', reference]),
   ],
-  audit: formats(
-    ['audit', '-p', FILES.creation, '-f', FILES.existing],
-    'table',
-    'json',
-    'yaml',
-    'markdown',
-    'junit',
-    'sarif',
-    'github',
-  ),
+  audit: formats(['audit', '-p', FILES.creation, '-f', FILES.existing], ...REPORTS),
   bench: [['bench', FILES.policy, '-r', FILES.wrong]],
   export: [
     ['export', FILES.policy],
@@ -227,16 +220,7 @@ const CASES: Readonly<Record<string, readonly (readonly string[])[] | string>> =
   explain: [['explain', 'policy/evil', '-n', 'policies']],
   'governance graph': formats(['governance', 'graph', '-f', FILES.governance], 'text', 'dot', 'mermaid'),
   'governance rights': [['governance', 'rights', '-f', FILES.wrong]],
-  'netpol check': formats(
-    ['netpol', 'check', '-f', FILES.network, '--provider', 'cilium@1.15.4'],
-    'table',
-    'json',
-    'yaml',
-    'markdown',
-    'junit',
-    'sarif',
-    'github',
-  ),
+  'netpol check': formats(['netpol', 'check', '-f', FILES.network, '--provider', 'cilium@1.15.4'], ...REPORTS),
   'netpol conformance': [['netpol', 'conformance', HOSTILE, '--timeout', '1s']],
   'netpol explain': [['netpol', 'explain', '-f', FILES.network, '--provider', 'cilium@1.15.4']],
   'netpol matrix': NOTHING,

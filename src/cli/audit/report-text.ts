@@ -1,17 +1,12 @@
 // Reports of audits for people: tables and Markdown.
 import { type AuditResult, type Coverage, isIncomplete } from '../../audit/index.ts';
 import { groupResourceOf } from '../../resources/index.ts';
+import { markdownTable, markdownText } from '../markdown-table.ts';
 import { countText, dataText } from '../output.ts';
-import { oneLine, table } from '../table.ts';
+import { type Column, oneLine, table } from '../table.ts';
 import { type AuditReport, summaryOf } from './audit-report.ts';
 
-interface ReportColumn<Row> {
-  readonly header: string;
-  readonly cell: (row: Row) => string;
-  readonly name?: 'whole';
-}
-
-const RESULT_COLUMNS: readonly ReportColumn<AuditResult>[] = [
+const RESULT_COLUMNS: readonly Column<AuditResult>[] = [
   { header: 'POLICY', cell: ({ policy }) => oneLine(policy) },
   { header: 'RESULT', cell: resultText },
   { header: 'OBJECT', cell: ({ object }) => objectOf(object), name: 'whole' },
@@ -24,7 +19,7 @@ type CoverageRow = Coverage & { readonly kinds: readonly string[] };
 /** Kinds of a row that are named. */
 const MAX_KINDS = 2;
 
-const COVERAGE_COLUMNS: readonly ReportColumn<CoverageRow>[] = [
+const COVERAGE_COLUMNS: readonly Column<CoverageRow>[] = [
   { header: 'POLICY', cell: ({ policy }) => oneLine(policy) },
   { header: 'KIND', cell: ({ kinds }) => kindsText(kinds) },
   { header: 'STATE', cell: ({ state }) => state },
@@ -65,7 +60,7 @@ export function auditMarkdown(report: AuditReport): string {
     markdownTable(RESULT_COLUMNS, report.results),
     markdownTable(COVERAGE_COLUMNS, notScanned(report)),
     ...missingRights(report).map((rules) => `Rules of a ClusterRole that are missing:\n\n\`\`\`yaml\n${rules}\`\`\`\n`),
-    `${escaped(summaryText(report))}\n`,
+    `${markdownText(summaryText(report))}\n`,
   ]
     .filter((part) => part !== '')
     .join('\n');
@@ -118,17 +113,4 @@ function summaryText(report: AuditReport): string {
 
 function counted(count: number, one: string, many = `${one}s`): string {
   return `${countText(count)} ${count === 1 ? one : many}`;
-}
-
-function markdownTable<Row>(columns: readonly ReportColumn<Row>[], rows: readonly Row[]): string {
-  if (rows.length === 0) {
-    return '';
-  }
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
-  const head = line(columns.map(({ header }) => header.toLowerCase())) + `|${'---|'.repeat(columns.length)}\n`;
-  return head + rows.map((row) => line(columns.map(({ cell }) => escaped(cell(row))))).join('');
-}
-
-function escaped(text: string): string {
-  return text.replaceAll(/[\\|<>`*_[\]]/g, String.raw`\$&`);
 }

@@ -4,7 +4,8 @@ import { dataText } from '../output.ts';
 import { githubAnnotations } from '../problems/github-annotations.ts';
 import { sarifText } from '../problems/sarif.ts';
 import { EXIT } from '../errors.ts';
-import { table } from '../table.ts';
+import { markdownTable } from '../markdown-table.ts';
+import { type Column, table } from '../table.ts';
 import { checkPolicies, type CheckResult } from './check-policies.ts';
 import { exitCodeOf, type FailOn, failOnOption } from './fail-on.ts';
 import { junitText } from './junit.ts';
@@ -113,9 +114,7 @@ function resultData({ policy, refusals, mistakes, verdicts, placeOf }: CheckResu
   };
 }
 
-function columnsOf(
-  remarks: readonly Remark[],
-): readonly { readonly header: string; readonly cell: (row: Remark) => string }[] {
+function columnsOf(remarks: readonly Remark[]): readonly Column<Remark>[] {
   return [
     { header: 'POLICY', cell: ({ policy }) => policy },
     ...(remarks.some(({ place }) => place !== '') ? [{ header: 'PLACE', cell: ({ place }: Remark) => place }] : []),
@@ -132,12 +131,8 @@ function tableText(results: readonly CheckResult[], providers: number): string {
 
 function markdownText(results: readonly CheckResult[], providers: number): string {
   const remarks = results.flatMap(remarksOf);
-  const columns = columnsOf(remarks);
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`;
-  const escaped = (text: string): string => text.replaceAll(/[\\|<>`*_[\]]/g, String.raw`\$&`);
-  const head = line(columns.map(({ header }) => header.toLowerCase())) + `|${'---|'.repeat(columns.length)}\n`;
-  const rows = remarks.map((remark) => line(columns.map(({ cell }) => escaped(cell(remark)))));
-  return `${rows.length === 0 ? '' : `${head}${rows.join('')}\n`}${summaryText(results, providers)}\n`;
+  const rows = markdownTable(columnsOf(remarks), remarks);
+  return `${rows === '' ? '' : `${rows}\n`}${summaryText(results, providers)}\n`;
 }
 
 function summaryText(results: readonly CheckResult[], providers: number): string {

@@ -1,7 +1,7 @@
 // What a network provider that reports for itself must do, tried on a cluster.
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Cluster, isNotFound, listAll, unlessGone } from '../../cluster/index.ts';
+import { type Cluster, listAll, unlessGone } from '../../cluster/index.ts';
 import {
   knownKind,
   type KubernetesObject,
@@ -156,12 +156,7 @@ export class Conformance {
     const key = this.#key(CHANGED_POLICY);
     await this.#options.cluster.delete(POLICIES, key);
     return await this.#eventually(async () => {
-      const left = await this.#options.cluster.get(NETWORK_POLICY_STATUSES, key).catch((error: unknown) => {
-        if (!isNotFound(error)) {
-          throw error;
-        }
-        return undefined;
-      });
+      const left = await unlessGone(this.#options.cluster.get(NETWORK_POLICY_STATUSES, key));
       if (left !== undefined) {
         throw new Error('the NetworkPolicyStatus of a deleted NetworkPolicy is still there');
       }
