@@ -184,12 +184,12 @@ async function fromCluster(flags: NetpolFlags, catalogue: Catalogue): Promise<Po
   const { cluster } = connected;
   const scope = flags.allNamespaces === true ? {} : { namespace: connected.namespace };
   const { items } = await listNetworkPolicies(cluster, scope);
-  const [pods, services, nodes, providers] = await Promise.all([
+  const [pods, services, nodes] = await Promise.all([
     unlessForbidden(listAll(cluster, PODS, scope)),
     unlessForbidden(listAll(cluster, SERVICES, scope)),
     unlessForbidden(listAll(cluster, NODES)),
-    detectedProviders(cluster, catalogue),
   ]);
+  const providers = await detectedProviders(cluster, catalogue, nodes?.items);
   return {
     policies: items.map((object) => ({
       policy: readNetworkPolicy({ ...asJson(object), apiVersion: 'networking.k8s.io/v1' }),
@@ -210,12 +210,19 @@ function withKind(list: ObjectList | undefined, { kind }: ResourceType): readonl
   return (list?.items ?? []).map((item) => ({ ...item, kind }));
 }
 
-/** What the controller has detected, and administrators declare; without a controller, what is detected now. */
-async function detectedProviders(cluster: KubernetesCluster, catalogue: Catalogue): Promise<DetectedProviders> {
+/**
+ * What the controller has detected, and administrators declare; without a controller, what is detected now.
+ * @param nodes undefined: the user may not list them, so that nothing is detected
+ */
+async function detectedProviders(
+  cluster: KubernetesCluster,
+  catalogue: Catalogue,
+  nodes: readonly KubernetesObject[] | undefined,
+): Promise<DetectedProviders> {
   const objects = await unlessForbidden(unlessGone(listAll(cluster, NETWORK_POLICY_PROVIDERS)));
   const declared = objects?.items ?? [];
   const { readClusterProviders } = await import('../../network-policy/index.ts');
-  const found = await readClusterProviders(cluster, catalogue, declared);
+  const found = nodes && (await readClusterProviders(cluster, catalogue, nodes, declared));
   printUnguarded(found?.unguardedNodes ?? 0);
   return objects !== undefined && declared.length > 0
     ? readDetectedProviders(asJson(objects), catalogue)
