@@ -7,14 +7,24 @@ import { errorText } from '../values/index.ts';
 export type AuditedKind = Pick<ApiResource, 'group' | 'version' | 'resource' | 'kind' | 'namespaced'>;
 
 /**
- * `Scanned`: all objects were judged. `Partial`: some were not. `Forbidden`: a right is missing. `Failed`: the cluster or the policy
+ * `Scanned`: all objects were judged. `Pending`: they are yet to be, by the policy as it is now. `Partial`: some were not. `Forbidden`: a right is missing. `Failed`: the cluster or the policy
  * failed. `NotRead`: only done on demand. `NotServed`: the cluster has no such kind. `NotAuditable`: existing objects do not say what
  * the policy asks for.
  */
-export type CoverageState = 'Scanned' | 'Partial' | 'Forbidden' | 'Failed' | 'NotRead' | 'NotServed' | 'NotAuditable';
+export type CoverageState =
+  | 'Scanned'
+  | 'Pending'
+  | 'Partial'
+  | 'Forbidden'
+  | 'Failed'
+  | 'NotRead'
+  | 'NotServed'
+  | 'NotAuditable';
 
 /** Why an entry is not `Scanned`. docs/audit.md explains each. */
 export type CoverageReason =
+  /** The policy is new or changed, or the auditor has just started. */
+  | 'NotScanned'
   /** The API server refuses to list the kind. */
   | 'Forbidden'
   /** A list failed. */
@@ -102,7 +112,9 @@ export const NO_COUNTS: Counts = { scanned: 0, matched: 0, passed: 0, failed: 0,
 
 /** Whether something is not known that an audit could know: with it, no result is clean. */
 export function isIncomplete({ state }: Coverage): boolean {
-  return state === 'Partial' || state === 'Forbidden' || state === 'Failed' || state === 'NotRead';
+  return (
+    state === 'Pending' || state === 'Partial' || state === 'Forbidden' || state === 'Failed' || state === 'NotRead'
+  );
 }
 
 /** The part of an entry about a list that failed. */

@@ -57,6 +57,8 @@ export interface AssemblyOptions {
   readonly webhook?: WebhookOptions;
   /** Default: none, and governance policies are left alone. */
   readonly governance?: AssembledGovernance;
+  /** See LifecycleOptions. */
+  readonly isAudited?: boolean;
   /**
    * Whether NetworkPolicies have statuses; false: those that were written are removed. The account then needs the rights of
    * NETWORK_POLICY_READER_RULES and NETWORK_POLICY_STATUS_RULES. Default: they are left alone.
@@ -118,6 +120,7 @@ export function assembleController(options: AssemblyOptions): AssembledControlle
     typeChecks,
     identities: { [Symbol.iterator]: () => [...identities, ...(managed?.identities() ?? [])].values() },
     ...(exemptNamespaces === undefined ? {} : { exemptNamespaces }),
+    ...(options.isAudited === undefined ? {} : { isAudited: options.isAudited }),
     furtherRules: [
       ...(options.governance === undefined ? [] : GOVERNANCE_CONTROLLER_RULES),
       ...(options.networkPolicyStatus === undefined ? [] : NETWORK_POLICY_STATUS_RULES),

@@ -39,6 +39,22 @@ describe('explainAdmissionPolicy', () => {
     assert.match(toDo.join('\n'), /portcullis doctor\nCreate that PolicyServer/);
   });
 
+  it('says what an auditor knows of existing objects, and what would make it know all', () => {
+    const audit = {
+      state: 'Incomplete',
+      message: 'jobs.batch: forbidden',
+      observedGeneration: 2,
+      counts: { failed: 3 },
+      kinds: [{ state: 'Forbidden', missingRule: { apiGroups: ['batch'], resources: ['jobs'], verbs: ['list'] } }],
+    };
+    const { because, toDo } = explained({ phase: 'Active', reason: 'Serving', audit });
+    assert.equal(because.at(-1), 'Existing objects: Incomplete: jobs.batch: forbidden.');
+    assert.match(toDo.join('\n'), /portcullis findings --policy one\nTo have jobs\.batch judged: a ClusterRole/);
+    const older = explained({ phase: 'Active', reason: 'Serving', audit: { ...audit, observedGeneration: 1 } });
+    assert.equal(older.because.at(-1), 'Existing objects: not judged by generation 2 yet.');
+    assert.doesNotMatch(explained({ phase: 'Active' }).because.join(), /Existing objects/);
+  });
+
   it('says that a status is about an older spec', () => {
     const { because } = explained({ phase: 'Active', reason: 'Serving', observedGeneration: 1 });
     assert.equal(because[0], 'The controller has not seen generation 2 yet: this is about an older spec.');

@@ -14,6 +14,7 @@ import {
 } from '../resources/index.ts';
 import { admissionPolicySteps } from './admission-policy-steps.ts';
 import { commandNameOf } from './command-name.ts';
+import { existingObjects } from './existing-objects.ts';
 import type { Asked, Explanation, RootCause } from './explanation.ts';
 import type { Read } from './read.ts';
 import { reasonAnswer } from './reason-answers.ts';
@@ -44,15 +45,16 @@ export function explainAdmissionPolicy(facts: AdmissionPolicyFacts, asked: Asked
     ...servingText(policy),
     ...outcomeText(policy, causes),
   ];
+  const existing = existingObjects(policy, asked);
   return {
     object,
     state: status?.phase ?? 'Unknown',
     ...(ready === undefined ? {} : { ready: ready.status, since: ready.lastTransitionTime }),
-    because: because.length === 0 ? ['It serves as declared.'] : because,
+    because: [...(because.length === 0 ? ['It serves as declared.'] : because), ...existing.because],
     ...(causes.length === 0 ? {} : { rootCauses: causes }),
     ...(evidence.length === 0 ? {} : { evidence }),
     ...(unread.length === 0 ? {} : { unread }),
-    toDo: stepsOf(facts, causes, asked),
+    toDo: [...stepsOf(facts, causes, asked), ...existing.toDo],
   };
 }
 

@@ -91,6 +91,8 @@ export interface LifecycleOptions {
   readonly events: EventSink;
   /** Default: MONITORED_INTERVAL_MS of {@link PolicyReports}. */
   readonly monitoredIntervalMs?: number;
+  /** See PolicyReportsOptions. */
+  readonly isAudited?: boolean;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
   /** For metrics of policies and rollouts. Default: no metrics. */

@@ -8,6 +8,7 @@ import {
   ANNOTATIONS,
   CLUSTER_ADMISSION_POLICIES,
   type ClusterAdmissionPolicy,
+  type AuditStatus,
   customResourceDefinition,
   findCondition,
   type JsonObject,
@@ -40,6 +41,7 @@ import { RevisionStore } from './revisions/revision-store.ts';
 import { ERROR_RULES, type FallibleStep } from './rollout/error-rules.ts';
 import { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
 import { until } from './testing/until.ts';
+import { asJson } from '../values/index.ts';
 import type { WebhookState } from './rollout/webhook-state.ts';
 import { RESOURCES_SERVED, TYPE_CHECKED } from './type-checks/type-check-conditions.ts';
 import type { TypeCheckReport } from './type-checks/type-check-report.ts';
@@ -86,6 +88,16 @@ function obligingReplicas(
   };
 }
 
+const AUDIT = {
+  summary: '0',
+  state: 'Complete',
+  reason: 'Scanned',
+  message: 'nothing',
+  observedGeneration: 1,
+  counts: { matched: 0, passed: 0, failed: 0, wouldChange: 0, unjudged: 0 },
+  kinds: [],
+} as const satisfies AuditStatus;
+
 /** A cluster with a policy, and a reconciler whose caches receive no events after their first list. */
 class Scene implements AsyncDisposable {
   readonly cluster: EmbeddedCluster;
@@ -110,7 +122,7 @@ class Scene implements AsyncDisposable {
   #woken = Promise.withResolvers<void>();
   #replaced: AdmissionPolicyObject | undefined;
 
-  private constructor(embedded: EmbeddedCluster, cluster: Cluster) {
+  private constructor(embedded: EmbeddedCluster, cluster: Cluster, isAudited: boolean) {
     this.cluster = embedded;
     const withoutEvents: Pick<Cluster, 'list' | 'watch'> = {
       list: (type, options) => embedded.admin.list(type, options),
@@ -158,6 +170,7 @@ class Scene implements AsyncDisposable {
         failed: () => undefined,
       }),
       settings: this.settings,
+      isAudited,
       typeChecks: { of: () => this.typeCheck, forget: () => undefined },
       events,
       warnings: new AnnotationWarnings(events),
@@ -167,6 +180,7 @@ class Scene implements AsyncDisposable {
   static async open(
     through: (cluster: Cluster) => Cluster = (cluster) => cluster,
     annotations: Readonly<Record<string, string>> = {},
+    isAudited = true,
   ): Promise<Scene> {
     const embedded = await EmbeddedCluster.open();
     const crds = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
@@ -182,7 +196,7 @@ class Scene implements AsyncDisposable {
       metadata: { ...KEY, annotations },
       spec: { module: 'builtin:cel', mutating: false, rules },
     });
-    const scene = new Scene(embedded, through(embedded.admin));
+    const scene = new Scene(embedded, through(embedded.admin), isAudited);
     await Promise.all([scene.webhooks.ready, ...scene.#caches.map(({ synced }) => synced)]);
     return scene;
   }
@@ -221,6 +235,18 @@ class Scene implements AsyncDisposable {
   /** Makes the cache return this instead of the policy. */
   replace(policy: AdmissionPolicyObject): void {
     this.#replaced = policy;
+  }
+
+  /** Writes the part of the status that an auditor writes. */
+  async writeAudit(): Promise<void> {
+    const body = {
+      apiVersion: 'policies.kubewarden.io/v1',
+      kind: 'ClusterAdmissionPolicy',
+      metadata: { ...KEY },
+      status: { audit: AUDIT },
+    };
+    const options = { subresource: 'status', fieldManager: 'portcullis-auditor' };
+    await this.cluster.admin.patch(CLUSTER_ADMISSION_POLICIES, KEY, { type: 'apply', body: asJson(body) }, options);
   }
 
   policy(): Promise<ClusterAdmissionPolicy> {
@@ -291,6 +317,29 @@ describe('PolicyReconciler', () => {
     assert.deepEqual([status?.phase, status?.observedGeneration], ['Pending', 1]);
     await scene.rollOut();
     assert.equal((await scene.policy()).status?.phase, 'Active');
+  });
+
+  it('leaves the part of the auditor as it is, and writes nothing because of it', async () => {
+    await using scene = await Scene.open();
+    await scene.rollOut();
+    await scene.writeAudit();
+    const { metadata } = await scene.policy();
+    scene.replace(await scene.policy());
+    await scene.reconcile();
+    assert.equal((await scene.policy()).metadata.resourceVersion, metadata.resourceVersion);
+    scene.states.push('connected');
+    await scene.reconcile();
+    const { status } = await scene.policy();
+    assert.deepEqual([status?.totalReplicas, status?.audit], [2, AUDIT]);
+  });
+
+  it('removes the part of an auditor that does not run', async () => {
+    await using scene = await Scene.open(undefined, {}, false);
+    await scene.writeAudit();
+    scene.replace(await scene.policy());
+    await scene.reconcile();
+    const { status } = await scene.policy();
+    assert.deepEqual([status?.phase, status?.audit], ['Pending', undefined]);
   });
 
   for (const [what, answer] of Object.entries({

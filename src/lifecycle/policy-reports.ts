@@ -65,6 +65,8 @@ export interface PolicyReportsOptions {
   readonly typeChecks?: Pick<TypeCheckReports, 'forget'> | undefined;
   /** See {@link MONITORED_INTERVAL_MS}, the default. */
   readonly monitoredIntervalMs?: number;
+  /** Whether an auditor writes a part of statuses. Without one, that part is removed: nobody keeps it current. Default: yes. */
+  readonly isAudited?: boolean;
   readonly metrics?: LifecycleMetrics;
 }
 
@@ -103,7 +105,7 @@ export class PolicyReports {
   ): Promise<ReconcileResult> {
     const { cluster, events, metrics, policies } = this.#options;
     const id = policyId(policy);
-    const before = policy.status;
+    const before = this.#options.isAudited === false ? policy.status : withoutAudit(policy.status);
     const status = inertTexts(admissionPolicyStatus(view, failure, before, view.now));
     if (isSame(before, status)) {
       this.#settle(id, status, view);
@@ -217,6 +219,15 @@ function isMonitoredOnly(before: AdmissionPolicyStatus | undefined, after: Admis
   const { monitored, ...rest } = after;
   const { monitored: counted, ...others } = before ?? {};
   return counted !== undefined && counted.revision === monitored?.revision && isDeepStrictEqual(others, rest);
+}
+
+/** The status without the part that the auditor writes. */
+function withoutAudit(status: AdmissionPolicyStatus | undefined): AdmissionPolicyStatus | undefined {
+  if (status === undefined) {
+    return undefined;
+  }
+  const { audit: _, ...own } = status;
+  return own;
 }
 
 function isSame(before: AdmissionPolicyStatus | undefined, after: AdmissionPolicyStatus): boolean {

@@ -90,6 +90,7 @@ export {
   MODULES_KEPT,
   POLICY_ENFORCED,
 } from './kind-declarations/common-schemas.ts';
+export type { AuditStatus } from './kind-declarations/audit-status.ts';
 export type {
   MonitoredRequest,
   MonitoredStatus,
@@ -108,6 +109,7 @@ export {
   ANNOTATIONS,
   refreshRequest,
   CONTEXT_AWARE_LABEL,
+  AUDITOR_LABEL,
   CONTROLLER_FIELD_MANAGER,
   KUBEWARDEN_FINALIZERS,
   ROLLBACK_FAILED,

@@ -36,7 +36,7 @@ import { commaList } from '../comma-list.ts';
 import { portNumber } from '../port-flag.ts';
 import { addCopiesFlags, type CopiesFlags } from './copies-flags.ts';
 import { addFailingPoliciesFlags, failingPolicies, type FailingPoliciesFlags } from './failing-policies-flags.ts';
-import { addGovernanceFlags, type GovernanceFlags } from './governance-flags.ts';
+import { addGovernanceFlags, type GovernanceFlags, isEnabled } from './governance-flags.ts';
 import { addNetworkPolicyFlags, type NetworkPolicyFlags } from './network-policy-flags.ts';
 import { addManagedFlags, type ManagedFlags } from './managed-flags.ts';
 
@@ -79,6 +79,7 @@ export interface ControllerFlags
   readonly webhookApiServers: readonly string[];
   readonly operationsAddr: string;
   readonly operationsPort: number;
+  readonly auditor: boolean;
 }
 
 export function controllerCommandWithFlags(): Command {
@@ -155,7 +156,15 @@ export function controllerCommandWithFlags(): Command {
       'port for /livez, /readyz and /metrics, plain HTTP',
       portNumber,
       OPERATIONS_PORT,
-    );
+    )
+    .addOption(
+      // Charts write the value.
+      new Option('--auditor [enabled]', 'an auditor keeps what policies say about existing objects in their statuses')
+        .default(true)
+        .preset('true')
+        .argParser(isEnabled),
+    )
+    .option('--no-auditor', 'there is none: remove that part of statuses, which nobody keeps current');
   return addLogFlags(command).addHelpText(
     'after',
     `

@@ -126,6 +126,7 @@ async function controller(flags: ControllerFlags): Promise<void> {
       : {}),
     ...(servers.webhook === undefined ? {} : { webhook: { ...servers.webhook, controllerUser: user } }),
     ...(governance === undefined ? {} : { governance }),
+    isAudited: flags.auditor,
     networkPolicyStatus: flags.networkPolicyStatus,
     networkPolicyAnnotation: flags.networkPolicyAnnotation,
     networkPolicyCatalogue: catalogueLoader(flags, {

@@ -21,7 +21,7 @@ export function uninstalledPolicyStatus(policy: AdmissionPolicyObject, now: numb
   if (status?.phase === undefined) {
     return undefined;
   }
-  const { serving: _serving, nextRetry: _retry, monitored: _monitored, ...before } = status;
+  const { serving: _serving, nextRetry: _retry, monitored: _monitored, audit: _audit, ...before } = status;
   const { observedGeneration = metadata.generation ?? 0 } = status;
   const about = { status: 'False', reason: REASONS.uninstalled, message: POLICY_MESSAGE, observedGeneration } as const;
   const conditions = [POLICY_ACTIVE, POLICY_UP_TO_DATE].reduce(

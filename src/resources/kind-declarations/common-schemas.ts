@@ -1,5 +1,6 @@
 import { choice, entries, flag, integer, list, listByKey, object, optional, text, time } from '../schema-builder.ts';
 import type { Infer } from '../schema-builder.ts';
+import { AUDIT_STATUS } from './audit-status.ts';
 import { REVISION_STATES } from './revision-states.ts';
 
 /** The group of the kinds that Kubewarden has as well. */
@@ -275,7 +276,7 @@ export type RevisionSummary = Infer<typeof REVISION_SUMMARY>;
 
 /** The status of a policy. */
 export const POLICY_STATUS = object(
-  'The state of the policy. Written by the controller.',
+  'The state of the policy. Written by the controller, but for `audit`.',
   {
     policyStatus: optional(
       choice('The state for tools of Kubewarden.', ['unscheduled', 'scheduled', 'pending', 'active']),
@@ -298,6 +299,7 @@ export const POLICY_STATUS = object(
       listByKey(`The last ${MAX_LISTED_REVISIONS} revisions, newest first.`, ['revision'], REVISION_SUMMARY),
     ),
     issues: optional(ISSUES),
+    audit: optional(AUDIT_STATUS),
     conditions: optional(CONDITIONS),
   },
   { default: UNSEEN },

@@ -78,10 +78,7 @@ const COMMON = {
       ['Ignore', 'Fail'],
     ),
   ),
-  backgroundAudit: defaulted(
-    flag('Whether existing objects are checked as well. It has no effect yet: there is no audit of existing objects.'),
-    true,
-  ),
+  backgroundAudit: defaulted(flag('Whether existing objects are judged as well, by audits.'), true),
   matchPolicy: optional(choice('Whether requests for other versions of a resource match.', ['Exact', 'Equivalent'])),
   matchConditions: optional(MATCH_CONDITIONS),
   objectSelector: optional(LABEL_SELECTOR('Labels of the objects that the policy matches.')),
@@ -202,6 +199,7 @@ const SHOWN_COLUMNS = [
   column('Desired', '.status.desiredRevision', { type: 'integer' }),
   column('Serving', '.status.servingRevision', { type: 'integer' }),
   column('Ready', '.status.readyReplicas', { type: 'integer' }),
+  column('Findings', '.status.audit.summary'),
   column('Reason', '.status.reason'),
   AGE_COLUMN,
 ] as const;

@@ -78,6 +78,8 @@ export const POLICY_SERVER_LABEL = 'portcullis.dev/policy-server';
 export const POLICY_UID_LABEL = 'portcullis.dev/policy-uid';
 /** Label of ClusterRoles whose rules the controller may grant to policy servers. */
 export const CONTEXT_AWARE_LABEL = 'rbac.portcullis.dev/aggregate-to-context-aware';
+/** Label of ClusterRoles with kinds that the auditor may read. */
+export const AUDITOR_LABEL = 'rbac.portcullis.dev/aggregate-to-auditor';
 
 /** The finalizers of all versions of Kubewarden's controller, on policies and PolicyServers. */
 export const KUBEWARDEN_FINALIZERS: ReadonlySet<string> = new Set(['kubewarden.io/finalizer', 'kubewarden']);

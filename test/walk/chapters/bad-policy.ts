@@ -26,7 +26,7 @@ export const BAD_POLICY: WalkChapter = {
         kubectl wait cap/guard cap/labels --for=condition=Ready
         kubectl get cap`,
       prints: [
-        /^NAME +MODE +PHASE +ENFORCED +DESIRED +SERVING +READY +REASON +AGE$/m,
+        /^NAME +MODE +PHASE +ENFORCED +DESIRED +SERVING +READY +FINDINGS +REASON +AGE$/m,
         /^guard +protect +Active +True +1 +1 +2 +Serving /m,
         /^labels +protect +Active +True +1 +1 +2 +Serving /m,
       ],
