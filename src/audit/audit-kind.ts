@@ -39,7 +39,7 @@ export interface AuditRun {
 }
 
 /** Objects that are judged at once: some for each worker of a large machine, and far fewer than a pool holds. */
-const MAX_UNDER_WAY = 16;
+const MAX_UNDER_WAY = 64;
 /** Lists of a kind whose next page was gone. A list is kept for five minutes, so that the next one would most likely end the same. */
 const MAX_LISTS = 3;
 /** Errors of a policy with objects of a kind that are shown. All are counted. */

@@ -1,6 +1,6 @@
 import type { ObjectVerdict } from '../engine/index.ts';
 import { moduleUses } from '../engine/definition/index.ts';
-import type { EvaluationHost, HostedPolicy } from '../evaluation/index.ts';
+import type { EvaluationHost, ExistingObject, HostedPolicy } from '../evaluation/index.ts';
 import type { JsonObject } from '../engine/index.ts';
 import type { GroupVersionResource } from '../resources/index.ts';
 import { KeptEntries } from '../values/index.ts';
@@ -9,6 +9,9 @@ import { VerdictKeys } from './verdict-key.ts';
 /** Verdicts that are kept: some 5 MB. Pods of one workload follow each other in a list. */
 const MAX_SHARED = 10_000;
 
+/** The verdicts of policies that were asked about one object together. */
+type Evaluation = Promise<readonly ObjectVerdict[]>;
+
 /**
  * Verdicts of a host, each for all objects that are alike for a policy: replicas of a workload are judged once. Namespaces and parameters
  * are taken to stay as they are, so these verdicts are for one pass over a kind.
@@ -16,7 +19,8 @@ const MAX_SHARED = 10_000;
 export class SharedVerdicts {
   readonly #host: Pick<EvaluationHost, 'evaluate'>;
   readonly #keys: ReadonlyMap<string, VerdictKeys>;
-  readonly #verdicts = new KeptEntries<string, ObjectVerdict>({ maxEntries: MAX_SHARED });
+  /** By the keys of verdicts, also those under way. */
+  readonly #evaluations = new KeptEntries<string, Evaluation>({ maxEntries: MAX_SHARED });
 
   /** @param policies that the host serves */
   constructor(host: Pick<EvaluationHost, 'evaluate'>, policies: readonly HostedPolicy[]) {
@@ -30,28 +34,50 @@ export class SharedVerdicts {
     resource: GroupVersionResource,
     policies: readonly string[],
   ): Promise<readonly ObjectVerdict[]> {
-    const known: ObjectVerdict[] = [];
+    const shared = new Map<string, Evaluation>();
     const asked = new Map<string, string | undefined>();
     for (const id of policies) {
       const key = this.#keys.get(id)?.sharedKey({ object, resource });
-      const verdict = key === undefined ? undefined : this.#verdicts.get(key);
-      if (verdict === undefined) {
+      const evaluation = key === undefined ? undefined : this.#evaluations.get(key);
+      if (evaluation === undefined) {
         asked.set(id, key);
       } else {
-        known.push(verdict);
+        shared.set(id, evaluation);
       }
     }
-    const verdicts =
-      asked.size === 0 ? [] : await this.#host.evaluate({ object, resource }, { policies: asked.keys() });
-    for (const verdict of verdicts) {
-      const key = asked.get(verdict.policy);
-      // What failed once may succeed the next time.
-      if (key !== undefined && (verdict.outcome === 'verdict' || verdict.outcome === 'skipped')) {
-        this.#verdicts.set(key, verdict);
-      }
-    }
-    return [...known, ...verdicts];
+    const verdicts = await Promise.all([
+      asked.size === 0 ? [] : this.#ask({ object, resource }, asked),
+      ...[...shared].map(([id, evaluation]) => verdictOf(id, evaluation)),
+    ]);
+    return verdicts.flat();
   }
+
+  async #ask(object: ExistingObject, keys: ReadonlyMap<string, string | undefined>): Promise<readonly ObjectVerdict[]> {
+    const evaluation = this.#host.evaluate(object, { policies: keys.keys() });
+    const shared = [...keys].flatMap(([id, key]) => (key === undefined ? [] : [{ id, key }]));
+    for (const { key } of shared) {
+      this.#evaluations.set(key, evaluation);
+    }
+    const lasting = new Set<string>();
+    try {
+      const verdicts = await evaluation;
+      for (const { policy, outcome } of verdicts) {
+        if (outcome === 'verdict' || outcome === 'skipped') {
+          lasting.add(policy);
+        }
+      }
+      return verdicts;
+    } finally {
+      // What failed once may succeed the next time.
+      for (const { key } of shared.filter(({ id }) => !lasting.has(id))) {
+        this.#evaluations.delete(key);
+      }
+    }
+  }
+}
+
+async function verdictOf(policy: string, evaluation: Evaluation): Promise<readonly ObjectVerdict[]> {
+  return (await evaluation).filter((verdict) => verdict.policy === policy);
 }
 
 /** None for policies whose verdicts depend on more than the object: objects that they look up, and rules that there are none of. */

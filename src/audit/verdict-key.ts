@@ -79,10 +79,10 @@ export class VerdictKeys {
     const metadata = objectIn(object, 'metadata');
     add(hash, [resource.group, resource.version, resource.resource, textOf(own(metadata, 'namespace'))]);
     for (const path of this.#readsTemplate(resource) ? [[]] : (this.#objectPaths ?? [[]])) {
-      add(hash, fieldAt(object, path));
+      hash.update(digestAt(object, path));
     }
     for (const path of this.#namespacePaths) {
-      add(hash, fieldAt(namespace ?? {}, path));
+      hash.update(digestAt(namespace ?? {}, path));
     }
     if (resource.group === '' && resource.resource === 'namespaces') {
       // Selectors of namespaces look at its own labels, of which one is its name.
@@ -118,6 +118,21 @@ function pathsBelow(variable: string, reads: readonly Path[]): readonly Path[] {
 function unescaped(path: Path): Path {
   const at = path.findIndex((field) => field.includes(ESCAPED));
   return at === -1 ? path : path.slice(0, at);
+}
+
+/** Digests of fields, for as long as their objects exist: policies read the same ones. */
+const known = new WeakMap<JsonObject, Map<string, string>>();
+
+function digestAt(object: JsonObject, path: Path): string {
+  const digests = known.get(object) ?? new Map<string, string>();
+  known.set(object, digests);
+  const name = path.join('\n');
+  let digest = digests.get(name);
+  if (digest === undefined) {
+    digest = digestOf(canonicalJson(fieldAt(object, path)));
+    digests.set(name, digest);
+  }
+  return digest;
 }
 
 /** The value of a field; where there is none, how far the path leads, and to a value of which type. */

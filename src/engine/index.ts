@@ -26,7 +26,7 @@ export { UnknownObject } from './review/object-lookup.ts';
 export type { LookupResult, ObjectLookup, ObjectReference } from './review/object-lookup.ts';
 export { creationOf, ObjectReview } from './review/object-review.ts';
 export { judgeObject } from './buckets/object-verdict.ts';
-export type { MemberVerdict, ObjectVerdict } from './buckets/object-verdict.ts';
+export type { MemberVerdict, ObjectJudgement, ObjectVerdict } from './buckets/object-verdict.ts';
 export type { NamespaceKeys, ParametersDefinition, ParametersResource } from './parameters/parameters-definition.ts';
 export type { ValidationBudget } from './parameters/validation-budget.ts';
 export { settingsExpressionProblem } from './parameters/load-settings.ts';

@@ -22,7 +22,7 @@ import type { SentObservation } from './observations.ts';
  */
 export type ReviewRoute = 'validate' | 'audit' | 'validate_raw' | 'admit';
 
-/** How a worker evaluates a review: by its route. `object`: the policy judges an object that came by none. */
+/** How a worker evaluates a review: by its route. `object`: policies judge an object that came by none. */
 export type WorkerRoute = ReviewRoute | 'object';
 
 /** An object as it exists. */
@@ -36,8 +36,13 @@ export interface ExistingObject {
   readonly userInfo?: JsonObject;
 }
 
+/** An object, and the policies that judge it. */
+export interface JudgedObject extends ExistingObject {
+  readonly policies: readonly string[];
+}
+
 /** The bytes of a review, or an object for the route `object`. */
-export type ReviewInput = Uint8Array | ExistingObject;
+export type ReviewInput = Uint8Array | JudgedObject;
 
 /** What a worker serves under one policy id: a policy, or the reason why there is none. */
 export type TableEntry = {
@@ -71,7 +76,7 @@ export interface TableChange {
 
 /**
  * A review to evaluate. `turn`: its number among the reviews posted to the worker; `target`: a policy id, or a bucket by the
- * route `admit`.
+ * route `admit`; empty: several policies judge an object.
  */
 export type ReviewMessage = readonly [
   turn: number,
@@ -113,8 +118,8 @@ export type ToWorker =
 export type ReviewResult =
   /** The AdmissionResponse as JSON text. */
   | { readonly kind: 'response'; readonly response: string }
-  /** The verdict of a policy on an object. */
-  | { readonly kind: 'judged'; readonly verdict: ObjectVerdict }
+  /** The verdicts of policies on an object; without those of several that have to be asked one by one. */
+  | { readonly kind: 'judged'; readonly verdicts: readonly ObjectVerdict[] }
   /** The body is not a valid review. */
   | { readonly kind: 'refused'; readonly code: ReviewErrorCode; readonly message: string }
   /** There is no such policy or bucket. */

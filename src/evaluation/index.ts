@@ -7,7 +7,7 @@ export { EvaluationHost } from './host/evaluation-host.ts';
 export type { HostedPolicy } from './host/evaluation-host.ts';
 export { PolicyMemory } from './host/policy-memory.ts';
 export { EvaluationError } from './errors.ts';
-export type { ReviewResult, ReviewRoute, TableChange, TableEntry } from './evaluation-protocol.ts';
+export type { ExistingObject, ReviewResult, ReviewRoute, TableChange, TableEntry } from './evaluation-protocol.ts';
 export { CLUSTER_OWNER, memoryBudget } from './memory-budget.ts';
 export type { CompiledPolicyModule } from './compiled-module.ts';
 export type {

@@ -24,6 +24,21 @@ describe('KeptEntries', () => {
     assert.deepEqual([...entries.keys()], ['b', 'c']);
   });
 
+  it('evicts in the same order when entries went and came meanwhile', () => {
+    const entries = new KeptEntries<string, number>({ maxEntries: 2 });
+    for (const key of ['a', 'b', 'c']) {
+      entries.set(key, 1);
+    }
+    entries.delete('b');
+    entries.delete('c');
+    for (const key of ['d', 'b', 'd', 'e']) {
+      entries.set(key, 1);
+    }
+    assert.deepEqual([...entries.keys()], ['d', 'e']);
+    entries.set('f', 1);
+    assert.deepEqual([...entries.keys()], ['e', 'f']);
+  });
+
   it('counts what is replaced or deleted no more', () => {
     const entries = new KeptEntries<string, string>({ maxSize: 5, sizeOf: ({ length }) => length });
     entries.set('a', '1234');

@@ -14,6 +14,8 @@ export class KeptEntries<K, V> {
   readonly #maxEntries: number;
   readonly #maxSize: number;
   readonly #sizeOf: (value: V, key: K) => number;
+  /** Continues where the last eviction ended: a map keeps the places of deleted entries for a while, and a new iterator passes them. */
+  #oldest = this.#entries.keys();
   #totalSize = 0;
 
   constructor({ maxEntries = Infinity, maxSize = Infinity, sizeOf = () => 0 }: KeptEntriesLimits<K, V> = {}) {
@@ -35,11 +37,8 @@ export class KeptEntries<K, V> {
     this.delete(key);
     this.#entries.set(key, value);
     this.#totalSize += this.#sizeOf(value, key);
-    for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= this.#maxEntries && this.#totalSize <= this.#maxSize) {
-        return;
-      }
-      this.delete(oldest);
+    while (this.#entries.size > this.#maxEntries || this.#totalSize > this.#maxSize) {
+      this.#evictOldest();
     }
   }
 
@@ -57,6 +56,15 @@ export class KeptEntries<K, V> {
         return;
       }
       this.delete(key);
+    }
+  }
+
+  #evictOldest(): void {
+    const next = this.#oldest.next();
+    if (next.done === true) {
+      this.#oldest = this.#entries.keys();
+    } else {
+      this.delete(next.value);
     }
   }
 

@@ -89,6 +89,9 @@ export function checkConditions(
   conditions: MatchConditionEvaluator,
 ): MatchResult {
   const { matchConditions, failurePolicy } = member.match;
+  if (matchConditions.length === 0) {
+    return { matches: true };
+  }
   const ignoresFailures = failurePolicy === 'Ignore' && !member.mayBeOtherRevision;
   return conditions.check(matchConditions, ignoresFailures, subject.bindings());
 }

@@ -30,6 +30,8 @@ function pod(namespace: string, image: string): JsonObject {
   return { apiVersion: 'v1', kind: 'Pod', metadata, spec: { containers: [{ name: 'main', image }] } };
 }
 
+const labelled = (name: string, labels: JsonObject): JsonObject => ({ metadata: { name, labels } });
+
 function policy(id: string, entry: object, rest: Partial<HostedPolicy> = {}): HostedPolicy {
   const { definition, faults } = readPolicyDefinition(id, entry);
   assert.ok(definition, JSON.stringify(faults));
@@ -147,6 +149,36 @@ describe('an evaluation host', () => {
     assert.ok(restarts.slice(before).includes('timeout'), 'the thread that waited was replaced');
   });
 
+  it('sends an object to a worker once for all its policies, and alone for those that may hold it for long', async (context) => {
+    const { provided = {} } = guest('loops', 'loop-in-validate');
+    const members = { loops: { module: 'file:///m.wasm' }, latest: noLatest };
+    const group = { policies: members, expression: 'loops() || latest()', message: 'no' };
+    const ofShop = { match: { ...MATCH, namespace: 'shop' } };
+    const policies = [
+      policy('first', noLatest),
+      policy('of-shop', noLatest, ofShop),
+      policy('other', noLatest),
+      policy('group', group, { provided }),
+    ];
+    const judge = context.mock.method(host.pool, 'judge');
+    const asked = (): readonly (readonly string[])[] => judge.mock.calls.map((call) => call.arguments[0]);
+    const first = await verdicts(policies, pod('shop', 'web:latest'), labelled('shop', {}));
+    const all = ['first', 'of-shop', 'other', 'group'];
+    assert.deepEqual(asked(), [all, ['of-shop']], 'a policy of a namespace is tried alone');
+    assert.deepEqual(
+      first.map(({ policy: id, outcome, message }) => [id, outcome, message]),
+      [
+        ['first', 'verdict', 'pin the version of each image'],
+        ['of-shop', 'verdict', 'pin the version of each image'],
+        ['other', 'verdict', 'pin the version of each image'],
+        ['group', 'timeout', 'no'],
+      ],
+    );
+    judge.mock.resetCalls();
+    await host.evaluate({ object: pod('shop', 'web:1'), resource: PODS }, { policies: ['first', 'other', 'group'] });
+    assert.deepEqual(asked(), [['first', 'other', 'group'], ['group']], 'a slow policy waits alone');
+  });
+
   it('says why a policy gave no verdict: an error, or a version that cannot be loaded', async () => {
     const outcomes = await host.serve([guest('errs', 'guest-error'), guest('refused', 'settings-refused')]);
     assert.deepEqual([outcomes.get('errs')?.ok, outcomes.get('refused')?.ok], [true, false]);
@@ -170,9 +202,8 @@ describe('an evaluation host', () => {
       policy('of-secrets', noLatest, { match: { ...MATCH, rules: [{ ...POD_RULES[0], resources: ['secrets'] }] } }),
       policy('of-prod', noLatest, { match: { ...MATCH, namespaceSelector: selector } }),
     ];
-    const labelled = (tier: string): JsonObject => ({ metadata: { name: 'shop', labels: { tier } } });
     const reasons = async (tier: string): Promise<readonly unknown[]> =>
-      (await verdicts(policies, pod('shop', 'web:latest'), labelled(tier))).map(({ outcome, reason }) => [
+      (await verdicts(policies, pod('shop', 'web:latest'), labelled('shop', { tier }))).map(({ outcome, reason }) => [
         outcome,
         reason,
       ]);

@@ -256,27 +256,31 @@ export class EvaluationHost implements AsyncDisposable {
   }
 
   /**
-   * Has policies judge an object, one after the other: each gives its verdict with message, reason and time, and one that does not
-   * end is cut off. A pool holds few objects at once, so its user bounds how many calls are under way.
+   * Has policies judge an object: each gives its verdict with message, reason and time, and one that does not end is cut off. A
+   * pool holds few objects at once, so its user bounds how many calls are under way.
    * @param policies ids. Default: all that {@link serve} was given last
-   * @param timeoutMs how long each policy may wait for a worker
    * @throws EvaluationError 'overloaded', 'stopping'
    */
   async evaluate(
     object: ExistingObject,
-    {
-      policies = this.#hosted.keys(),
-      timeoutMs = Infinity,
-    }: { readonly policies?: Iterable<string>; readonly timeoutMs?: number } = {},
+    { policies = this.#hosted.keys() }: { readonly policies?: Iterable<string> } = {},
   ): Promise<readonly ObjectVerdict[]> {
-    const verdicts: ObjectVerdict[] = [];
-    for (const policy of policies) {
-      const hosted = this.#hosted.get(policy);
-      if (hosted !== undefined) {
-        verdicts.push(await this.#judge(hosted.policy, object, timeoutMs));
+    const asked = [...policies].flatMap((id) => this.#hosted.get(id)?.policy ?? []);
+    const verdicts = new Map<string, ObjectVerdict>();
+    const ask = async (ids: readonly string[]): Promise<void> => {
+      for (const verdict of await this.#judge(ids, object)) {
+        verdicts.set(verdict.policy, verdict);
+      }
+    };
+    if (asked.length > 1) {
+      await ask(asked.map(({ id }) => id));
+    }
+    for (const { id } of asked) {
+      if (!verdicts.has(id)) {
+        await ask([id]);
       }
     }
-    return verdicts;
+    return asked.map(({ id, definition }) => verdicts.get(id) ?? withoutVerdict(id, definition.mode));
   }
 
   /** Ends all threads. Reviews that wait are not answered. */
@@ -288,12 +292,12 @@ export class EvaluationHost implements AsyncDisposable {
     return (await this.#feeds?.find(object)) ?? { state: 'unreadable', reason: 'the host has not started' };
   }
 
-  /** Without a verdict, the policy was removed meanwhile, or its thread ended again and again: the log says why. */
-  async #judge({ id, definition }: HostedPolicy, object: ExistingObject, timeoutMs: number): Promise<ObjectVerdict> {
+  /** Without a verdict, a policy was removed meanwhile, or its thread ended again and again: the log says why. */
+  async #judge(policies: readonly string[], object: ExistingObject): Promise<readonly ObjectVerdict[]> {
     const { promise, resolve } = Promise.withResolvers<PoolAnswer>();
-    this.pool.judge(id, object, timeoutMs, resolve);
+    this.pool.judge(policies, object, resolve);
     const { result } = await promise;
-    return result.kind === 'judged' ? result.verdict : withoutVerdict(id, definition.mode);
+    return result.kind === 'judged' ? result.verdicts : [];
   }
 
   #admitted(policy: HostedPolicy, outcome: LoadOutcome): Hosted {

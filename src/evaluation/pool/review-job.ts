@@ -27,7 +27,7 @@ export interface ObservedPolicy {
 export interface SubmittedReview {
   readonly seq: number;
   readonly route: WorkerRoute;
-  /** The id of the policy, or the name of the bucket. */
+  /** The id of the policy, or the name of the bucket; empty: several policies judge an object. */
   readonly target: string;
   /** The owner of the policy that it names, see policyOwner. */
   readonly owner?: string | undefined;
@@ -41,7 +41,7 @@ export interface SubmittedReview {
 export class ReviewJob {
   readonly seq: number;
   readonly route: WorkerRoute;
-  /** The id of the policy, or the name of the bucket. */
+  /** The id of the policy, or the name of the bucket; empty: several policies judge an object. */
   readonly target: string;
   readonly input: ReviewInput;
   /** Key of its usual time: a bucket may have the name of a policy. */
@@ -71,16 +71,21 @@ export class ReviewJob {
     this.route = route;
     this.target = target;
     this.input = input;
-    this.usualKey = route === 'admit' ? bucketKey(target) : target;
+    this.usualKey = this.isNamed ? target : bucketKey(target);
     this.submittedAt = performance.now();
     this.expiresAt = this.submittedAt + requestTimeoutMs;
     this.owner = owner;
     this.#done = done;
   }
 
-  /** Whether it names its policy, instead of a bucket. */
+  /** Whether it names its policy, instead of a bucket or several policies. */
   get isNamed(): boolean {
-    return this.route !== 'admit';
+    return this.route !== 'admit' && this.target !== '';
+  }
+
+  /** Policies that judge its object together; undefined for all other reviews. */
+  get together(): readonly string[] | undefined {
+    return this.target === '' && !(this.input instanceof Uint8Array) ? this.input.policies : undefined;
   }
 
   /** Whether a worker deferred it, because it is for a policy of a slow owner, or for one that it has not tried. */

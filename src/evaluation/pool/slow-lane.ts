@@ -106,6 +106,10 @@ export class SlowLane {
       return null;
     }
     const isOpen = (one: string): boolean => timedOut?.includes(one) !== true;
+    if (job.together !== undefined) {
+      const owners = new Set(job.together.map((policy) => this.#table.ownerOf(policy)));
+      return this.#owners.those((one) => isOpen(one) && owners.has(one));
+    }
     if (owner !== undefined && (isNamed || isNamespaceOwner(owner))) {
       return (isDeferred || this.#owners.has(owner)) && isOpen(owner) ? [owner] : null;
     }

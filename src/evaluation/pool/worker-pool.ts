@@ -154,9 +154,14 @@ export class WorkerPool {
     this.#submit({ route, target, input: body, requestTimeoutMs, done });
   }
 
-  /** Has a policy judge an object; as {@link submit}. */
-  judge(policy: string, object: ExistingObject, timeoutMs: number, done: (answer: PoolAnswer) => void): void {
-    this.#submit({ route: 'object', target: policy, input: object, requestTimeoutMs: timeoutMs, done });
+  /**
+   * Has policies judge an object; as {@link submit}. The answer of several is without those that have to be asked one by one:
+   * policies of slow owners, untried ones of namespaces, and those that need an object which is not known yet.
+   */
+  judge(policies: readonly string[], object: ExistingObject, done: (answer: PoolAnswer) => void): void {
+    const [first = '', ...others] = policies;
+    const target = others.length === 0 ? first : '';
+    this.#submit({ route: 'object', target, input: { ...object, policies }, requestTimeoutMs: Infinity, done });
   }
 
   #submit(request: Omit<SubmittedReview, 'seq' | 'owner'>): void {
@@ -172,7 +177,7 @@ export class WorkerPool {
     this.#heldBytes += bytes;
     // Sequence numbers live in a 32-bit cell of shared memory.
     this.#seq = this.#seq === 0x7fff_ffff ? 1 : this.#seq + 1;
-    const owner = route === 'admit' ? undefined : this.#table.ownerOf(target);
+    const owner = route === 'admit' || target === '' ? undefined : this.#table.ownerOf(target);
     const job = new ReviewJob({ ...request, seq: this.#seq, owner });
     this.#dispatch.queue.push(job);
     this.#dispatch.soon();
@@ -384,8 +389,8 @@ export class WorkerPool {
       const { runningJob } = worker;
       if (policy !== undefined && runningJob !== undefined) {
         this.#slowLane.add(policy);
-        // It is known to be for a slow owner.
-        runningJob.owner ??= this.#table.ownerOf(policy);
+        // It is known to be for a slow owner. Several policies do without it.
+        runningJob.owner ??= runningJob.together === undefined ? this.#table.ownerOf(policy) : undefined;
       }
     }
     const latest = busy.toSorted((a, b) => b.busySince - a.busySince)[0];

@@ -3,12 +3,15 @@ import {
   type AdmitOptions,
   evaluate,
   judgeObject,
+  type LoadedPolicy,
+  type ObjectJudgement,
   type ObjectLookup,
   type ObjectVerdict,
   type Observation,
   type Review,
   UnknownObject,
 } from '../../engine/index.ts';
+import { isNamespaceOwner } from '../../engine/definition/index.ts';
 import { type WorkerRoute, monotonicNow, type ReviewTerms } from '../evaluation-protocol.ts';
 import type { WorkerPolicies } from './worker-policies.ts';
 
@@ -19,10 +22,10 @@ export type ReviewDecision =
   | { readonly kind: 'deferred'; readonly owner?: undefined }
   /** There is no such policy or bucket. */
   | { readonly kind: 'unknown-target' }
-  /** What a policy says about an object. */
+  /** What policies say about an object. */
   | {
       readonly kind: 'judged';
-      readonly verdict: ObjectVerdict;
+      readonly verdicts: readonly ObjectVerdict[];
       readonly observations: readonly Observation[];
     };
 
@@ -56,13 +59,7 @@ function byPolicy(
   }
   try {
     if (route === 'object') {
-      const matcher = policies.matcherOf(request.target);
-      const judged = judgeObject(policy, review, { objects, matcher, ...optionsOf(request) });
-      return {
-        kind: 'judged',
-        verdict: judged.verdict,
-        observations: judged.observation === undefined ? [] : [judged.observation],
-      };
+      return judged([judge(policies, policy, request)]);
     }
     const { verdict, observation, monitored } = evaluate(policy, review, { route, objects, ...optionsOf(request) });
     return {
@@ -77,6 +74,53 @@ function byPolicy(
     }
     throw error;
   }
+}
+
+/** Has several policies judge an object, without those that have to be asked one by one: see WorkerPool.judge. */
+export function judgeTogether(
+  policies: WorkerPolicies,
+  ids: readonly string[],
+  request: DecisionRequest,
+): ReviewDecision {
+  const judgements: ObjectJudgement[] = [];
+  for (const id of ids) {
+    const policy = policies.get(id);
+    if (policy === undefined || mustBeAlone(policies, id, request.terms)) {
+      continue;
+    }
+    try {
+      judgements.push(judge(policies, policy, request));
+    } catch (error) {
+      if (!(error instanceof UnknownObject)) {
+        throw error;
+      }
+      if (error.object.kind === 'Namespace') {
+        // Others are likely to need it, too.
+        return { kind: 'unknown-object', object: error.object };
+      }
+    }
+  }
+  return judged(judgements);
+}
+
+/** Whether a policy may hold the worker for long, if it is not known to have timed out. */
+function mustBeAlone(policies: WorkerPolicies, id: string, { slow, timedOut }: ReviewTerms): boolean {
+  const owner = policies.ownerOf(id);
+  const isSlow = slow?.includes(owner) === true || (slow !== null && isNamespaceOwner(owner) && !policies.isTried(id));
+  return isSlow && timedOut?.some((one) => one === id || one.startsWith(`${id}/`)) !== true;
+}
+
+function judge(policies: WorkerPolicies, policy: LoadedPolicy, request: DecisionRequest): ObjectJudgement {
+  const { review, objects } = request;
+  return judgeObject(policy, review, { objects, matcher: policies.matcherOf(policy.id), ...optionsOf(request) });
+}
+
+function judged(judgements: readonly ObjectJudgement[]): ReviewDecision {
+  return {
+    kind: 'judged',
+    verdicts: judgements.map(({ verdict }) => verdict),
+    observations: judgements.flatMap(({ observation }) => observation ?? []),
+  };
 }
 
 function byBucket(policies: WorkerPolicies, request: DecisionRequest): ReviewDecision {

@@ -31,7 +31,7 @@ import {
 import type { LogEntry } from '../../log/index.ts';
 import { valueAt } from '../../values/index.ts';
 import { WatchedObjects } from '../watched-objects.ts';
-import { decideReview } from './decide-review.ts';
+import { decideReview, judgeTogether } from './decide-review.ts';
 import { ObservationSender } from '../observations.ts';
 import { ReviewActivity } from './review-activity.ts';
 import { WorkerPolicies } from './worker-policies.ts';
@@ -147,13 +147,16 @@ export class PolicyEvaluation {
       const review = readInput(route, input);
       const watched = terms.failedLookups === null ? this.watched : this.watched.after(terms.failedLookups);
       const objects = input instanceof Uint8Array ? watched : withNamespace(watched, input);
+      const together = input instanceof Uint8Array || target !== '' ? undefined : input.policies;
       const { onUnitStart, onUnitEnd } = activity;
-      const decision = decideReview(this.policies, { review, route, target, terms, objects, onUnitStart, onUnitEnd });
+      const request = { review, route, target, terms, objects, onUnitStart, onUnitEnd };
+      const decision =
+        together === undefined ? decideReview(this.policies, request) : judgeTogether(this.policies, together, request);
       switch (decision.kind) {
         case 'verdict':
           return answer(responseOf(route, review, decision.verdict), decision.observations, decision.monitored);
         case 'judged':
-          return answer({ kind: 'judged', verdict: decision.verdict }, decision.observations);
+          return answer({ kind: 'judged', verdicts: decision.verdicts }, decision.observations);
         case 'unknown-target':
           return answer({ kind: 'unknown-target' });
         case 'deferred':

@@ -12,6 +12,7 @@ import {
   type PolicyTable,
   type ReviewMatcher,
 } from '../../engine/index.ts';
+import { policyOwner } from '../../engine/definition/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { TableChange, TableEntry } from '../evaluation-protocol.ts';
@@ -67,6 +68,11 @@ export class WorkerPolicies {
       this.#matchers.set(id, new Matcher(match));
     }
     return this.#matchers.get(id);
+  }
+
+  /** See policyOwner. */
+  ownerOf(id: string): string {
+    return policyOwner(id, this.#matches.get(id)?.namespace);
   }
 
   /** Whether the policy was evaluated in this worker. The first evaluation starts its module. */
