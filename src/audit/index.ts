@@ -9,3 +9,6 @@ export { isIncomplete, NO_COUNTS } from './coverage.ts';
 export type { Coverage } from './coverage.ts';
 export type { AuditScope } from './plan-audit.ts';
 export { policiesOfCluster } from './policies-of-cluster.ts';
+export { Auditor } from './auditor/auditor.ts';
+export { logFindings } from './auditor/log-findings.ts';
+export { LookedUpObjects } from './auditor/looked-up-objects.ts';

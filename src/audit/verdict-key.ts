@@ -68,9 +68,12 @@ export class VerdictKeys {
 
   /** The key where objects that differ may have the same; undefined where the policy reads all of the object. */
   sharedKey(inputs: VerdictInputs): string | undefined {
-    const isShared =
-      this.#objectPaths?.every((path) => path.length > 0) === true && !this.#readsTemplate(inputs.resource);
-    return isShared ? this.of(inputs) : undefined;
+    return this.isShared(inputs.resource) ? this.of(inputs) : undefined;
+  }
+
+  /** Whether objects of a kind that differ may have the same key. */
+  isShared(resource: GroupVersionResource): boolean {
+    return this.#objectPaths?.every((path) => path.length > 0) === true && !this.#readsTemplate(resource);
   }
 
   /** The digest of all that a verdict depends on. */

@@ -1,9 +1,10 @@
-// Flags of the long-running commands `serve` and `controller`.
+// Flags of the long-running commands `serve`, `controller` and `auditor`.
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Command, Option } from 'commander';
 import type { Connection } from '../cluster/index.ts';
 import type { ControlTls } from '../control/index.ts';
+import type { ClusterSource } from '../evaluation/index.ts';
 import { LOG_LEVELS, type LogFormat, type LogLevel } from '../log/index.ts';
 import { commaList } from './comma-list.ts';
 import { usageError } from './errors.ts';
@@ -109,6 +110,23 @@ export async function connectionOf({ kubeconfig, context, inCluster }: MemberFla
     ...(context === undefined ? {} : { context }),
   });
   return connection;
+}
+
+/** The cluster that policies read, if one is named. A context without a kubeconfig is one of the default kubeconfig. */
+export function policyCluster({ kubeconfig: file, context, inCluster }: MemberFlags): ClusterSource | undefined {
+  const { env } = process;
+  if (inCluster === true) {
+    return { kind: 'in-cluster', env: { ...env } };
+  }
+  if (file === undefined && context === undefined) {
+    return undefined;
+  }
+  return {
+    kind: 'kubeconfig',
+    env: { ...env },
+    ...(file === undefined ? {} : { file }),
+    ...(context === undefined ? {} : { context }),
+  };
 }
 
 /** @throws CliError when one of them is missing */

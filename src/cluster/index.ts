@@ -29,9 +29,10 @@ export { KubernetesCluster, TABLE_ACCEPT } from './kubernetes/kubernetes-cluster
 export type { ServerVersion } from './kubernetes/kubernetes-cluster.ts';
 export { resourcePath } from './kubernetes/resource-path.ts';
 export { listAll } from './list-all.ts';
+export { listPages } from './list-pages.ts';
 export { listReadable } from './list-readable.ts';
 export { Backoff } from './backoff.ts';
 export { Reflector } from './reflector.ts';
-export type { ReflectorReport } from './reflector.ts';
+export type { PagedHandler, ReflectorReport } from './reflector.ts';
 export { ObjectSelection } from './object-selection.ts';
 export type { SelectionOptions } from './object-selection.ts';

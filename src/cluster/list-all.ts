@@ -1,6 +1,7 @@
 import type { KubernetesObject, ResourceType } from '../resources/index.ts';
 import { ApiError } from './api-error.ts';
 import type { Cluster, ListOptions, ObjectList } from './cluster.ts';
+import { listPages } from './list-pages.ts';
 
 /** Objects per page, as in client-go: some 2.5 MB of pods. */
 export const PAGE_SIZE = 500;
@@ -30,17 +31,15 @@ export async function listAll<T extends KubernetesObject>(
 async function allPages<T extends KubernetesObject>(
   cluster: Pick<Cluster, 'list'>,
   type: ResourceType<T>,
-  options: ListOptions,
+  options: ListOptions & { readonly limit: number },
 ): Promise<ObjectList<T>> {
-  let page = await cluster.list(type, options);
-  const items = [...page.items];
-  // Only the first request names a version: the continue token contains it for the others.
-  const { resourceVersionMatch: _match, resourceVersion: _version, ...following } = options;
-  while (page.metadata.continue !== undefined) {
-    page = await cluster.list(type, { ...following, continue: page.metadata.continue });
+  const items: T[] = [];
+  let resourceVersion = '';
+  for await (const page of listPages(cluster, type, options)) {
+    ({ resourceVersion } = page.metadata);
     for (const item of page.items) {
       items.push(item);
     }
   }
-  return { metadata: { resourceVersion: page.metadata.resourceVersion }, items };
+  return { metadata: { resourceVersion }, items };
 }

@@ -5,6 +5,7 @@ import { Backoff } from './backoff.ts';
 import type { Cluster, ListOptions, WatchEvent } from './cluster.ts';
 import { ClusterError } from './errors.ts';
 import { listAll, PAGE_SIZE } from './list-all.ts';
+import { listPages } from './list-pages.ts';
 
 /** Shortest timeout of a watch. Each is drawn from this to twice as long, so that watches do not end together. Seconds. */
 const WATCH_SECONDS = 300;
@@ -27,10 +28,21 @@ interface ReflectorHandler<T extends KubernetesObject> {
   apply(event: WatchEvent<T>): void;
 }
 
+/** A consumer that gets lists page by page, so that memory does not grow with the type. What follows is read when it took the last part. */
+export interface PagedHandler<T extends KubernetesObject> {
+  /** A list begins: at the start, after missed versions, and after a list that failed. */
+  begin(): void;
+  page(items: readonly T[]): Promise<void>;
+  /** All objects came since the last {@link begin}. */
+  end(): void;
+  /** One change: ADDED, MODIFIED or DELETED. */
+  apply(event: WatchEvent<T>): void | Promise<void>;
+}
+
 export interface ReflectorOptions<T extends KubernetesObject> {
   readonly cluster: Pick<Cluster, 'list' | 'watch'>;
   readonly type: ResourceType<T>;
-  readonly handler: ReflectorHandler<T>;
+  readonly handler: ReflectorHandler<T> | PagedHandler<T>;
   /** Default: all namespaces. */
   readonly namespace?: string;
   readonly labelSelector?: string;
@@ -152,16 +164,37 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
 
   async #list(signal: AbortSignal): Promise<void> {
     this.#state = 'listing';
-    const { cluster, type, pageSize = PAGE_SIZE } = this.#options;
-    const { items, metadata } = await listAll(cluster, type, { ...this.#selection, limit: pageSize, signal });
+    const { handler } = this.#options;
+    const version = 'page' in handler ? await this.#pages(handler, signal) : await this.#all(handler, signal);
     this.#lists += 1;
-    this.#guard(() => this.#options.handler.replace(items, metadata.resourceVersion));
-    this.#version = metadata.resourceVersion;
+    this.#version = version;
     this.#received();
     if (!this.#isSynced) {
       this.#isSynced = true;
       this.#sync.resolve();
     }
+  }
+
+  /** The version of the list. */
+  async #all(handler: ReflectorHandler<T>, signal: AbortSignal): Promise<string> {
+    const { cluster, type, pageSize = PAGE_SIZE } = this.#options;
+    const { items, metadata } = await listAll(cluster, type, { ...this.#selection, limit: pageSize, signal });
+    await this.#guard(() => handler.replace(items, metadata.resourceVersion));
+    return metadata.resourceVersion;
+  }
+
+  /** The version of the list. @throws ApiError 410 when the handler took longer than servers keep a list */
+  async #pages(handler: PagedHandler<T>, signal: AbortSignal): Promise<string> {
+    const { cluster, type, pageSize = PAGE_SIZE } = this.#options;
+    await this.#guard(() => handler.begin());
+    let version = '';
+    for await (const { items, metadata } of listPages(cluster, type, { ...this.#selection, limit: pageSize, signal })) {
+      await this.#guard(() => handler.page(items));
+      version = metadata.resourceVersion;
+      signal.throwIfAborted();
+    }
+    await this.#guard(() => handler.end());
+    return version;
   }
 
   /** Returns when the cluster ends the watch, which it does from time to time. */
@@ -180,7 +213,7 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
     });
     for await (const event of events) {
       if (event.type !== 'BOOKMARK') {
-        this.#guard(() => handler.apply(event));
+        await this.#guard(() => handler.apply(event));
         this.#events += 1;
       }
       this.#version = event.object.metadata.resourceVersion ?? this.#version;
@@ -237,9 +270,9 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
     this.#refusedSince = undefined;
   }
 
-  #guard(call: () => void): void {
+  async #guard(call: () => void | Promise<void>): Promise<void> {
     try {
-      call();
+      await call();
     } catch (error) {
       this.#handlerErrors += 1;
       this.#report(error, 'handler');

@@ -57,7 +57,7 @@ describe('the pages', { concurrency: 2 }, () => {
     const { stdout: script } = await portcullis(['completion', 'fish']);
     const flags = [
       ...script.matchAll(
-        /seen_subcommand_from (run|test|audit|scaffold|export|inspect|pull|push|save|load|policies|rm|verify|digest|annotate|bench|start|get|describe|events|version|patch|apply|delete|wait|rollout|dryrun|explain|governance|netpol|controller|install|uninstall|doctor)'.* -l ([\w-]+)/g,
+        /seen_subcommand_from (run|test|audit|scaffold|export|inspect|pull|push|save|load|policies|rm|verify|digest|annotate|bench|start|get|describe|events|version|patch|apply|delete|wait|rollout|dryrun|explain|governance|netpol|controller|auditor|install|uninstall|doctor)'.* -l ([\w-]+)/g,
       ),
     ];
     assert.ok(flags.length > 30);

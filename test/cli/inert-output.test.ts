@@ -248,6 +248,7 @@ const CASES: Readonly<Record<string, readonly (readonly string[])[] | string>> =
   'break-glass status': REASON,
   uninstall: NOTHING,
   controller: NOTHING,
+  auditor: NOTHING,
   serve: NOTHING,
 };
 

@@ -201,7 +201,7 @@ const RENEW_SHARE = 10 / 15;
 const RETRY_SHARE = 2 / 15;
 
 /** The times of the election, in milliseconds. */
-export function electionTimes(flags: ControllerFlags): {
+export function electionTimes(flags: Pick<ControllerFlags, 'leaseDuration'>): {
   readonly leaseDurationMs: number;
   readonly renewDeadlineMs: number;
   readonly retryPeriodMs: number;

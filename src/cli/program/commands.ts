@@ -159,6 +159,10 @@ export const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, Com
       summary: 'remove Portcullis from a cluster',
       load: async () => (await import('../install/uninstall.ts')).uninstallCommand(),
     },
+    auditor: {
+      summary: 'judge existing objects of a cluster whenever they, or policies, change',
+      load: async () => (await import('../auditor/auditor.ts')).auditorCommand(),
+    },
     controller: {
       summary: 'roll the policies of a cluster out to its policy servers',
       load: async () => (await import('../controller/controller.ts')).controllerCommand(),

@@ -4,7 +4,7 @@ import { DEFAULT_TIMEOUT_SECONDS } from '../../engine/definition/index.ts';
 import { LARGEST_MODULE_BYTES, type SourcesConfig } from '../../modules/sources/index.ts';
 import { createLog, type Logger } from '../../log/index.ts';
 import { PolicyServer, type PolicyServerOptions } from '../../server/index.ts';
-import { addLogFlags, addMemberFlags, type LogFlags, type MemberFlags } from '../daemon-flags.ts';
+import { addLogFlags, addMemberFlags, type LogFlags, policyCluster } from '../daemon-flags.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { isFolder } from '../files-below.ts';
 import { portNumber } from '../port-flag.ts';
@@ -28,6 +28,7 @@ import { endThreads } from '../../threads/index.ts';
 import { commaList } from '../comma-list.ts';
 import { stopSignal } from '../signals.ts';
 import { report } from '../supervised.ts';
+import { wholeNumber } from '../whole-number.ts';
 
 interface ServeFlags extends LogFlags, ReplicaFlags, SourceFlags, VerificationFlags {
   readonly logColor: boolean;
@@ -225,6 +226,7 @@ async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOption
       hint: 'To serve the manifests in a folder: portcullis start --policies FOLDER',
     });
   }
+  const cluster = policyCluster(flags);
   return {
     ...(replica === undefined ? { policiesFile: flags.policies } : { replica }),
     dataDir: flags.policiesDownloadDir,
@@ -247,7 +249,7 @@ async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOption
             clientCaFiles: flags.clientCaFile === undefined ? [] : commaList(flags.clientCaFile),
           },
         }),
-    ...clusterOption(flags),
+    ...(cluster === undefined ? {} : { cluster }),
     ...(flags.sourcesPath === undefined &&
     flags.dockerConfigJsonPath === undefined &&
     proxiesOf(process.env) === undefined
@@ -259,25 +261,6 @@ async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOption
     ...(flags.alwaysAcceptAdmissionReviewsOnNamespace === undefined
       ? {}
       : { alwaysAcceptNamespace: flags.alwaysAcceptAdmissionReviewsOnNamespace }),
-  };
-}
-
-/** A context without a kubeconfig is one of the default kubeconfig. */
-function clusterOption({ kubeconfig: file, context, inCluster }: MemberFlags): Pick<PolicyServerOptions, 'cluster'> {
-  const { env } = process;
-  if (inCluster === true) {
-    return { cluster: { kind: 'in-cluster', env: { ...env } } };
-  }
-  if (file === undefined && context === undefined) {
-    return {};
-  }
-  return {
-    cluster: {
-      kind: 'kubeconfig',
-      env: { ...env },
-      ...(file === undefined ? {} : { file }),
-      ...(context === undefined ? {} : { context }),
-    },
   };
 }
 
@@ -296,12 +279,4 @@ function moduleSize(text: string): number {
 
 function noneOrMore(text: string): number {
   return wholeNumber(text, 0);
-}
-
-function wholeNumber(text: string, least: number): number {
-  const value = Number(text);
-  if (!/^\d{1,4}$/.test(text) || value < least) {
-    throw new InvalidArgumentError(`expected a whole number from ${least}, got ${text}`);
-  }
-  return value;
 }

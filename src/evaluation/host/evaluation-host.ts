@@ -60,12 +60,17 @@ export interface EvaluationHostOptions
    * Where namespaces and parameters are looked up for the policies of {@link EvaluationHost.serve}; their changes are watched.
    * Default: `find` gives them.
    */
-  readonly lookups?: Pick<ObjectFeedsOptions, 'cluster' | 'policyCluster' | 'log'> | undefined;
+  readonly lookups?: LookupOptions | undefined;
   /** For keyless signatures of images that policies verify. Default: none, so that those cannot be verified. */
   readonly trustRoot?: TrustRoot | undefined;
   /** Answers host capabilities in another way, such as from a recorded session. Default: a thread asks networks and cluster. */
   readonly connectCapabilities?: () => CapabilityConnection;
   readonly log: (entry: LogEntry) => void;
+}
+
+export interface LookupOptions extends Pick<ObjectFeedsOptions, 'cluster' | 'policyCluster' | 'log'> {
+  /** Called with each change of namespaces and parameters, before evaluations that start later read it. Default: nobody is. */
+  readonly onChange?: (change: WatchedChange) => void;
 }
 
 /** A policy to serve, and the objects that it is for. */
@@ -158,8 +163,15 @@ export class EvaluationHost implements AsyncDisposable {
   /** Imported on demand: most processes that evaluate load nothing of clusters. */
   async #startLookups(): Promise<void> {
     if (this.#lookups !== undefined) {
+      const { onChange, ...lookups } = this.#lookups;
       const { ObjectFeeds } = await import('../object-feeds/object-feeds.ts');
-      this.#feeds = new ObjectFeeds({ ...this.#lookups, publish: (change) => this.publishWatched(change) });
+      this.#feeds = new ObjectFeeds({
+        ...lookups,
+        publish: (change) => {
+          this.publishWatched(change);
+          onChange?.(change);
+        },
+      });
     }
   }
 

@@ -1,0 +1,119 @@
+// Prometheus metrics of the auditor. Docs: docs/metrics.md.
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { ApiResource } from '../../cluster/index.ts';
+import type { Coverage } from '../coverage.ts';
+import type { AuditFinding } from '../finding.ts';
+import type { KindAudit } from './kind-audit.ts';
+import type { PolicyVersion } from './policy-version.ts';
+
+/** Most series with the name of a policy: with tenants there may be thousands of policies. */
+const MAX_SERIES = 2_000;
+
+/** What metrics are read from. */
+export interface MetricsSource {
+  readonly evaluations: () => number;
+  readonly findings: () => Iterable<AuditFinding>;
+  readonly kinds: () => Iterable<KindAudit>;
+  readonly coverage: () => Iterable<Coverage>;
+  readonly versions: () => Iterable<PolicyVersion>;
+}
+
+export class AuditorMetrics {
+  readonly #failures: Counter<'group' | 'kind'>;
+
+  constructor(registry: Registry, source: MetricsSource) {
+    const registers = [registry];
+    this.#failures = new Counter({
+      name: 'portcullis_audit_read_failures_total',
+      help: 'Lists and watches of audited kinds that failed',
+      labelNames: ['group', 'kind'],
+      registers,
+    });
+    let counted = 0;
+    registry.registerMetric(
+      new Counter({
+        name: 'portcullis_audit_evaluations_total',
+        help: 'Evaluations of an existing object by a policy',
+        registers: [],
+        collect() {
+          this.inc(source.evaluations() - counted);
+          counted = source.evaluations();
+        },
+      }),
+    );
+    registry.registerMetric(
+      new Gauge({
+        name: 'portcullis_audit_findings',
+        help: 'Findings about existing objects, by mode of the policy and by result',
+        labelNames: ['mode', 'result'],
+        registers: [],
+        collect() {
+          this.reset();
+          for (const { mode, result } of source.findings()) {
+            this.inc({ mode, result });
+          }
+        },
+      }),
+    );
+    registry.registerMetric(
+      new Gauge({
+        name: 'portcullis_audit_coverage',
+        help: 'Entries of coverage, each of a policy and a kind, by state',
+        labelNames: ['state'],
+        registers: [],
+        collect() {
+          this.reset();
+          for (const { state } of source.coverage()) {
+            this.inc({ state });
+          }
+        },
+      }),
+    );
+    registry.registerMetric(
+      new Gauge({
+        name: 'portcullis_audit_pending_objects',
+        help: 'Changed objects that wait to be judged',
+        registers: [],
+        collect() {
+          this.set([...source.kinds()].reduce((sum, { pending }) => sum + pending, 0));
+        },
+      }),
+    );
+    registry.registerMetric(
+      new Gauge({
+        name: 'portcullis_audit_last_complete_scan_timestamp_seconds',
+        help: 'When all objects of a kind were last known to be judged by a policy; 0: never',
+        labelNames: ['policy', 'group', 'kind'],
+        registers: [],
+        collect() {
+          this.reset();
+          for (const { policy, group, kind, at } of lastScans(source).take(MAX_SERIES)) {
+            this.set({ policy, group, kind }, at / 1000);
+          }
+        },
+      }),
+    );
+  }
+
+  /** Counts a list or watch that failed. */
+  failed({ group, kind }: ApiResource): void {
+    this.#failures.inc({ group, kind });
+  }
+}
+
+function* lastScans({ kinds, versions }: MetricsSource): Generator<{
+  readonly policy: string;
+  readonly group: string;
+  readonly kind: string;
+  readonly at: number;
+}> {
+  const policies = [...versions()];
+  for (const audit of kinds()) {
+    const { group, kind } = audit.type;
+    for (const { id, name } of policies) {
+      if (audit.isFor(id)) {
+        yield { policy: name, group, kind, at: audit.completeAt(id) ?? 0 };
+      }
+    }
+  }
+}

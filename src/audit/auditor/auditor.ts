@@ -1,0 +1,391 @@
+// The auditor of a cluster: knows at any time which existing objects its policies would reject.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ApiResource, ApiError, Backoff, Reflector } from '../../cluster/index.ts';
+import type { EvaluationHost, LoadOutcome } from '../../evaluation/index.ts';
+import {
+  ADMISSION_POLICIES,
+  ADMISSION_POLICY_GROUPS,
+  type AdmissionPolicyObject,
+  CLUSTER_ADMISSION_POLICIES,
+  CLUSTER_ADMISSION_POLICY_GROUPS,
+  kubernetesKind,
+  type OwnKind,
+  policyId,
+} from '../../resources/index.ts';
+import { aborted, type Change, type ControlledCluster, type ObjectCache, type Runnable } from '../../runtime/index.ts';
+import { errorText } from '../../values/index.ts';
+import type { AuditedInstallation } from '../audit-policy.ts';
+import { type Coverage, NO_COUNTS } from '../coverage.ts';
+import type { AuditFinding, AuditFindings, FindingsListener } from '../finding.ts';
+import { AuditorMetrics } from './auditor-metrics.ts';
+import { type PlannedPolicy, planAuditor } from './auditor-plan.ts';
+import { ExpiringVerdicts } from './expiring-verdicts.ts';
+import { FindingStore } from './finding-store.ts';
+import { KindAudit } from './kind-audit.ts';
+import { type ChangedObject, type LookedUpObjects, looksUp, namespaceFor } from './looked-up-objects.ts';
+import { ObjectJudge } from './object-judge.ts';
+import { policyVersion, type PolicyVersion } from './policy-version.ts';
+
+/** Changes of policies that come within this time are one. Milliseconds. */
+const BURST_MS = 100;
+/** How often kinds are discovered, and modules that could not be loaded are tried again. Milliseconds. */
+const REPLAN_MS = 60_000;
+/** How long objects wait for what policies look up. Then policies say themselves what is missing. Milliseconds. */
+const LOOKUP_PATIENCE_MS = 5_000;
+/** How often conditions without an event of their own are looked at. Milliseconds. */
+const POLL_MS = 50;
+/** Coverage is told after changes, not more often than this. Milliseconds. */
+const COVERAGE_MS = 1_000;
+/** After this time errors of policies are tried again. Milliseconds. */
+const ERROR_RETRY_MS = 5 * 60_000;
+
+const POLICY_KINDS: readonly OwnKind[] = [
+  CLUSTER_ADMISSION_POLICIES,
+  ADMISSION_POLICIES,
+  CLUSTER_ADMISSION_POLICY_GROUPS,
+  ADMISSION_POLICY_GROUPS,
+];
+
+export interface AuditorOptions {
+  readonly controlled: Pick<ControlledCluster, 'cluster' | 'caches' | 'registry' | 'log'>;
+  /** Publishes what it looks up to `lookups`. */
+  readonly host: Pick<EvaluationHost, 'serve' | 'evaluate'>;
+  readonly lookups: LookedUpObjects;
+  readonly installation: AuditedInstallation;
+  /** Whether Secrets are read. */
+  readonly includesSecrets?: boolean;
+  /** Evaluations at once: the threads of the host. */
+  readonly atOnce: number;
+}
+
+/** A policy of the cluster. */
+interface AuditedPolicy {
+  readonly planned: PlannedPolicy;
+  /** Undefined: it is not audited, or not loaded. */
+  readonly version?: PolicyVersion;
+  readonly notLoaded?: string;
+}
+
+/** Watches policies, objects and what policies look up, and judges what changed. Its findings are there while it leads. */
+export class Auditor implements AuditFindings, Runnable {
+  readonly name = 'auditor';
+  readonly #options: AuditorOptions;
+  readonly #findings = new FindingStore();
+  readonly #judge: ObjectJudge;
+  readonly #metrics: AuditorMetrics;
+  readonly #kinds = new Map<string, KindAudit>();
+  readonly #coverageListeners = new Set<(policyId: string) => void>();
+  /** What listeners know of a policy. */
+  readonly #told = new Map<string, { readonly text: string; readonly states: string | undefined }>();
+  /** By id. */
+  #policies: ReadonlyMap<string, AuditedPolicy> = new Map();
+  #isPlanned = false;
+  #replan = Promise.withResolvers<void>();
+  #mayServeOthers = false;
+
+  constructor(options: AuditorOptions) {
+    this.#options = options;
+    this.#judge = new ObjectJudge(options.host, options.atOnce);
+    this.#metrics = new AuditorMetrics(options.controlled.registry, {
+      evaluations: () => this.#judge.evaluations,
+      findings: () => this.#policies.keys().flatMap((id) => this.#findings.ofPolicy(id)),
+      kinds: () => this.#kinds.values(),
+      coverage: () => this.#policies.keys().flatMap((id) => this.coverage(id) ?? []),
+      versions: () => this.#versions(),
+    });
+  }
+
+  of(namespace: string): readonly AuditFinding[] {
+    return this.#findings.of(namespace);
+  }
+
+  namespaces(): Iterable<string> {
+    return this.#findings.namespaces();
+  }
+
+  /** Findings of a policy, in all namespaces. */
+  ofPolicy(policyId: string): Iterable<AuditFinding> {
+    return this.#findings.ofPolicy(policyId);
+  }
+
+  isSettled(policyUid: string, { group, kind }: { readonly group: string; readonly kind: string }): boolean {
+    const policy = this.#policies.values().find(({ planned }) => planned.origin.uid === policyUid);
+    if (policy === undefined) {
+      return this.knowsPolicy(policyUid) === false;
+    }
+    const own = [...(policy.planned.audited?.kinds ?? [])].filter(
+      ([, type]) => type.group === group && type.kind === kind,
+    );
+    return own.length === 0
+      ? policy.planned.coverage.every(({ reason }) => reason !== 'NotDiscovered')
+      : own.every(([key]) => this.#kinds.get(key)?.isSettled(policy.planned.id) === true);
+  }
+
+  knowsPolicy(policyUid: string): boolean | undefined {
+    const policy = this.#policies.values().find(({ planned }) => planned.origin.uid === policyUid);
+    if (policy !== undefined) {
+      return policy.planned.audited !== undefined;
+    }
+    return this.#isPlanned && this.#caches.every((cache) => cache.isSynced || isMissing(cache)) ? false : undefined;
+  }
+
+  onChange(listener: FindingsListener): () => void {
+    return this.#findings.onChange(listener);
+  }
+
+  /** What is known by a policy, by kind; undefined: the policy is not known. */
+  coverage(policyId: string): readonly Coverage[] | undefined {
+    const policy = this.#policies.get(policyId);
+    if (policy === undefined) {
+      return undefined;
+    }
+    const { planned, version, notLoaded } = policy;
+    const ofKinds = [...(planned.audited?.kinds ?? [])].flatMap(([key, kind]): readonly Coverage[] => {
+      if (version === undefined) {
+        const { name } = planned;
+        return [
+          { policy: name, kind, state: 'Failed', reason: 'NotLoaded', message: notLoaded ?? '', counts: NO_COUNTS },
+        ];
+      }
+      const audit = this.#kinds.get(key);
+      return audit === undefined ? [] : [audit.coverage(version)];
+    });
+    return [...planned.coverage, ...ofKinds];
+  }
+
+  /** Called with policies whose coverage or counts changed. Returns how to end that. */
+  onCoverage(listener: (policyId: string) => void): () => void {
+    this.#coverageListeners.add(listener);
+    return () => this.#coverageListeners.delete(listener);
+  }
+
+  /** The generation of the policy's object that its coverage is about. */
+  generationOf(policyId: string): number | undefined {
+    return this.#policies.get(policyId)?.planned.origin.generation;
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    const { lookups, controlled } = this.#options;
+    using stack = new DisposableStack();
+    const expiring = stack.use(
+      new ExpiringVerdicts({
+        cluster: controlled.cluster,
+        judgeAgain: ({ id }) => this.#kinds.values().forEach((kind) => kind.judgeAgain(id, true)),
+        log: controlled.log,
+      }),
+    );
+    stack.defer(lookups.onChange((objects) => objects.forEach((object) => this.#lookAgain(object))));
+    this.#caches.forEach((cache) => stack.defer(cache.subscribe((change) => this.#policyChanged(change))));
+    const tell = setInterval(() => this.#tellCoverage(), COVERAGE_MS).unref();
+    stack.defer(() => clearInterval(tell));
+    const retry = setInterval(() => this.#retryErrors(), ERROR_RETRY_MS).unref();
+    stack.defer(() => clearInterval(retry));
+    const watching = this.#watchKinds(signal);
+    await this.#keepPlanning(expiring, signal);
+    await watching;
+    this.#end();
+  }
+
+  /** Without leadership nothing is known. */
+  #end(): void {
+    this.#isPlanned = false;
+    this.#kinds.values().forEach((kind) => kind.stop());
+    this.#kinds.clear();
+    this.#policies = new Map();
+  }
+
+  get #caches(): readonly ObjectCache[] {
+    return POLICY_KINDS.map((kind) => this.#options.controlled.caches.cache(kind));
+  }
+
+  /** Statuses cause nothing. A policy that is gone has no findings from now on. */
+  #policyChanged({ before, after }: Change): void {
+    const gone = before !== undefined && before.metadata.uid !== after?.metadata.uid ? policyId(before) : undefined;
+    if (gone !== undefined && this.#policies.has(gone)) {
+      this.#policies = new Map([...this.#policies].filter(([id]) => id !== gone));
+      this.#distribute();
+    }
+    const versionOf = (policy: typeof after): string =>
+      JSON.stringify([policy?.metadata.uid, policy?.metadata.generation, policy?.metadata.annotations]);
+    if (versionOf(before) !== versionOf(after)) {
+      this.#replan.resolve();
+    }
+  }
+
+  /** Notices new kinds at once, where it may; else {@link REPLAN_MS} later. */
+  async #watchKinds(signal: AbortSignal): Promise<void> {
+    const type = kubernetesKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
+    const changed = (): void => {
+      this.#mayServeOthers = true;
+      this.#replan.resolve();
+    };
+    const handler = { begin: () => undefined, page: () => Promise.resolve(), end: changed, apply: changed };
+    if (type !== undefined) {
+      await new Reflector({ cluster: this.#options.controlled.cluster, type, handler }).start(signal);
+    }
+  }
+
+  async #keepPlanning(expiring: ExpiringVerdicts, signal: AbortSignal): Promise<void> {
+    const { log } = this.#options.controlled;
+    const backoff = new Backoff();
+    const stopped = aborted(signal);
+    await this.#until(
+      () => this.#caches.every((cache) => cache.isSynced || cache.report.lastError !== undefined),
+      signal,
+    );
+    while (!signal.aborted) {
+      this.#replan = Promise.withResolvers();
+      let waitMs = REPLAN_MS;
+      try {
+        await this.#plan(expiring, signal);
+        backoff.reset();
+      } catch (error) {
+        waitMs = backoff.failed(performance.now());
+        log.warn({ error: errorText(error), waitMs }, 'the audit cannot be planned, trying again');
+      }
+      const waiting = new AbortController();
+      await Promise.race([
+        stopped,
+        this.#replan.promise.then(() => sleep(BURST_MS)),
+        sleep(waitMs, undefined, { signal: waiting.signal, ref: false }).catch(() => undefined),
+      ]);
+      waiting.abort();
+    }
+  }
+
+  async #plan(expiring: ExpiringVerdicts, signal: AbortSignal): Promise<void> {
+    const { host, lookups, installation, includesSecrets = false, controlled } = this.#options;
+    const { discovery } = controlled.cluster;
+    const options = { signal, maxAgeMs: this.#mayServeOthers ? 0 : REPLAN_MS / 2 };
+    this.#mayServeOthers = false;
+    const served = await discovery.resources(options);
+    const unavailable = (await discovery.unavailable?.(options)) ?? [];
+    const planned = planAuditor(this.#policyObjects(), served, { includesSecrets, unavailable }, installation);
+    const outcomes = await host.serve(planned.flatMap(({ audited }) => audited?.hosted ?? []));
+    const exists = new Set(this.#policyObjects().map(({ metadata }) => metadata.uid));
+    this.#policies = new Map(
+      planned
+        .filter(({ origin }) => exists.has(origin.uid))
+        .map((policy) => [policy.id, this.#loaded(policy, outcomes.get(policy.id))]),
+    );
+    const versions = [...this.#versions()];
+    await this.#until(
+      () => lookups.hasAll(versions),
+      AbortSignal.any([signal, AbortSignal.timeout(LOOKUP_PATIENCE_MS)]),
+    );
+    signal.throwIfAborted();
+    this.#isPlanned = true;
+    this.#distribute();
+    expiring.follow(versions);
+    this.#findings.changed(undefined);
+  }
+
+  #policyObjects(): readonly AdmissionPolicyObject[] {
+    return this.#caches.flatMap((cache) => cache.list()) as readonly unknown[] as readonly AdmissionPolicyObject[];
+  }
+
+  #loaded(planned: PlannedPolicy, outcome: LoadOutcome | undefined): AuditedPolicy {
+    const { audited, origin, id } = planned;
+    if (audited === undefined || outcome === undefined) {
+      return { planned };
+    }
+    if (!outcome.ok) {
+      return { planned, notLoaded: `${outcome.reason}: ${outcome.message}` };
+    }
+    const before = this.#policies.get(id)?.version;
+    return { planned, version: policyVersion(audited.policy, origin, audited.hosted, outcome.digests, before) };
+  }
+
+  *#versions(): Generator<PolicyVersion> {
+    for (const { version } of this.#policies.values()) {
+      if (version !== undefined) {
+        yield version;
+      }
+    }
+  }
+
+  /** Gives each kind its policies. */
+  #distribute(): void {
+    const kinds = new Map<string, { readonly type: ApiResource; readonly policies: Map<string, PolicyVersion> }>();
+    for (const { planned, version } of this.#policies.values()) {
+      for (const [key, type] of version === undefined ? [] : (planned.audited?.kinds ?? [])) {
+        const kind = kinds.get(key) ?? { type, policies: new Map<string, PolicyVersion>() };
+        kinds.set(key, kind);
+        if (version !== undefined) {
+          kind.policies.set(version.id, version);
+        }
+      }
+    }
+    for (const [key, kind] of this.#kinds) {
+      if (!kinds.has(key)) {
+        this.#kinds.delete(key);
+        kind.stop();
+      }
+    }
+    for (const [key, { type, policies }] of kinds) {
+      const known = this.#kinds.get(key);
+      const kind = known ?? this.#kindAudit(type);
+      this.#kinds.set(key, kind);
+      kind.judgeBy(policies);
+      if (known === undefined) {
+        kind.start();
+      }
+    }
+  }
+
+  #kindAudit(type: ApiResource): KindAudit {
+    const { lookups, controlled } = this.#options;
+    const { cluster, log } = controlled;
+    const onListFailure = (failed: ApiResource): void => this.#metrics.failed(failed);
+    return new KindAudit(type, { cluster, judge: this.#judge, lookups, findings: this.#findings, onListFailure, log });
+  }
+
+  #lookAgain(object: ChangedObject): void {
+    for (const kind of this.#kinds.values()) {
+      kind.lookAgain(namespaceFor(object), (policy) => looksUp(policy, object));
+    }
+  }
+
+  #retryErrors(): void {
+    for (const { id } of this.#versions()) {
+      for (const kind of this.#kinds.values()) {
+        if (kind.counts(id).unjudged > 0) {
+          kind.judgeAgain(id, false);
+        }
+      }
+    }
+  }
+
+  #tellCoverage(): void {
+    let isSettledChanged = false;
+    for (const id of new Set([...this.#policies.keys(), ...this.#told.keys()])) {
+      const coverage = this.coverage(id);
+      const text = JSON.stringify([this.generationOf(id), coverage]);
+      const states = JSON.stringify(coverage?.map(({ kind, state }) => [kind, state]));
+      const told = this.#told.get(id);
+      if (text !== told?.text) {
+        isSettledChanged ||= states !== told?.states;
+        this.#told.set(id, { text, states });
+        this.#coverageListeners.forEach((listener) => listener(id));
+      }
+      if (coverage === undefined) {
+        this.#told.delete(id);
+      }
+    }
+    if (isSettledChanged) {
+      this.#findings.changed(undefined);
+    }
+  }
+
+  async #until(condition: () => boolean, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && !condition()) {
+      await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+}
+
+/** Whether the cluster has no such kind of policies. */
+function isMissing(cache: ObjectCache): boolean {
+  const { lastError } = cache.report;
+  return lastError instanceof ApiError && lastError.code === 404;
+}

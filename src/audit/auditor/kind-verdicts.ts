@@ -1,0 +1,195 @@
+// What is known of the objects of one kind: no objects, but their versions, the key of each verdict, and findings.
+import type { ApiResource } from '../../cluster/index.ts';
+import type { ObjectVerdict } from '../../engine/index.ts';
+import { apiVersionOf, groupResourceOf, keyOf, keyText, type KubernetesObject } from '../../resources/index.ts';
+import { auditedObject, auditResult, resultOf } from '../audit-result.ts';
+import { type Counts, NO_COUNTS } from '../coverage.ts';
+import type { AuditFinding } from '../finding.ts';
+import type { FindingStore } from './finding-store.ts';
+import type { PolicyVersion } from './policy-version.ts';
+
+type Result = ReturnType<typeof resultOf>;
+
+interface Pair {
+  /** Empty: the verdict does not hold, such as an error. */
+  readonly key: string;
+  readonly result: Result;
+}
+
+/** An object that exists. */
+export interface ObjectRecord {
+  /** Unique in the kind. */
+  readonly id: string;
+  readonly uid: string;
+  readonly namespace: string | undefined;
+  /** When the kind was last told of it, see {@link KindVerdicts.now}. */
+  seen: number;
+  /** By policy. */
+  readonly pairs: Map<string, Pair>;
+}
+
+/** Errors of a policy with objects of a kind that are kept as findings. All are counted. */
+const MAX_ERRORS = 10;
+
+export class KindVerdicts {
+  readonly #type: ApiResource;
+  readonly #findings: FindingStore;
+  readonly #records = new Map<string, ObjectRecord>();
+  /** Pairs by policy and result. */
+  readonly #counts = new Map<string, Map<Result, number>>();
+  #now = 0;
+
+  constructor(type: ApiResource, findings: FindingStore) {
+    this.#type = type;
+    this.#findings = findings;
+  }
+
+  get size(): number {
+    return this.#records.size;
+  }
+
+  /** The number of objects seen so far, as a time: objects seen later have a higher one. */
+  get now(): number {
+    return this.#now;
+  }
+
+  /** Notes that an object exists. Another one of the same name is gone then. */
+  see(object: KubernetesObject): ObjectRecord {
+    const id = keyText(keyOf(object));
+    const { uid = '', namespace } = object.metadata;
+    let record = this.#records.get(id);
+    if (record?.uid !== uid) {
+      this.remove(id);
+      record = { id, uid, namespace, seen: 0, pairs: new Map() };
+      this.#records.set(id, record);
+    }
+    this.#now += 1;
+    record.seen = this.#now;
+    return record;
+  }
+
+  get(id: string): ObjectRecord | undefined {
+    return this.#records.get(id);
+  }
+
+  /** The key of the verdict of a policy on an object; undefined if there is none. */
+  keyOf({ pairs }: ObjectRecord, policy: PolicyVersion): string | undefined {
+    return pairs.get(policy.id)?.key;
+  }
+
+  /** Sets what a policy says about an object. @param verdict undefined: nothing */
+  set(
+    record: ObjectRecord,
+    policy: PolicyVersion,
+    key: string,
+    verdict: ObjectVerdict | undefined,
+    object: KubernetesObject,
+  ): void {
+    if (this.#records.get(record.id) !== record) {
+      // Deleted meanwhile.
+      return;
+    }
+    const result = verdict === undefined ? 'error' : resultOf(verdict);
+    this.#count(policy.id, record.pairs.get(policy.id)?.result, -1);
+    record.pairs.set(policy.id, { key: result === 'error' ? '' : key, result });
+    this.#count(policy.id, result, 1);
+    const isKept =
+      verdict !== undefined &&
+      result !== 'pass' &&
+      result !== 'skip' &&
+      (result !== 'error' || this.counts(policy.id).unjudged <= MAX_ERRORS);
+    this.#findings.set(
+      policy.id,
+      this.#objectId(record),
+      isKept ? this.#finding(policy, verdict, result, object) : undefined,
+    );
+  }
+
+  /** Notes that a verdict holds for the policy's object as it is now. */
+  confirm(record: ObjectRecord, { id, origin }: PolicyVersion): void {
+    const finding = this.#findings.get(id, this.#objectId(record));
+    if (finding !== undefined && finding.policyGeneration !== origin.generation) {
+      this.#findings.set(id, this.#objectId(record), { ...finding, policyGeneration: origin.generation });
+    }
+  }
+
+  /** Removes an object. */
+  remove(id: string): void {
+    const record = this.#records.get(id);
+    if (record !== undefined) {
+      this.#records.delete(id);
+      for (const policy of record.pairs.keys()) {
+        this.#removePair(record, policy);
+      }
+    }
+  }
+
+  /** Removes all objects that were not seen after a time. */
+  removeUnseen(since: number): void {
+    for (const { id, seen } of this.#records.values()) {
+      if (seen <= since) {
+        this.remove(id);
+      }
+    }
+  }
+
+  /** Removes what a policy said. */
+  removePolicy(policy: string): void {
+    for (const record of this.#records.values()) {
+      this.#removePair(record, policy);
+    }
+    this.#counts.delete(policy);
+  }
+
+  counts(policy: string): Counts {
+    const counts = this.#counts.get(policy);
+    if (counts === undefined) {
+      return NO_COUNTS;
+    }
+    const of = (result: Result): number => counts.get(result) ?? 0;
+    const scanned = counts.values().reduce((sum, count) => sum + count, 0);
+    return {
+      scanned,
+      matched: scanned - of('skip'),
+      passed: of('pass'),
+      failed: of('fail'),
+      wouldChange: of('wouldChange'),
+      unjudged: of('error'),
+    };
+  }
+
+  #removePair(record: ObjectRecord, policy: string): void {
+    this.#count(policy, record.pairs.get(policy)?.result, -1);
+    record.pairs.delete(policy);
+    this.#findings.set(policy, this.#objectId(record), undefined);
+  }
+
+  #count(policy: string, result: Result | undefined, by: number): void {
+    if (result !== undefined) {
+      const counts = this.#counts.get(policy) ?? new Map<Result, number>();
+      counts.set(result, (counts.get(result) ?? 0) + by);
+      this.#counts.set(policy, counts);
+    }
+  }
+
+  #finding(
+    { id, name, origin: { uid, generation, ...labels } }: PolicyVersion,
+    verdict: ObjectVerdict,
+    result: AuditFinding['result'],
+    object: KubernetesObject,
+  ): AuditFinding {
+    const { resourceVersion } = object.metadata;
+    return {
+      ...auditResult(name, verdict, result, auditedObject(object, apiVersionOf(this.#type), this.#type.kind)),
+      policyId: id,
+      policyUid: uid,
+      policyGeneration: generation,
+      ...(resourceVersion === undefined ? {} : { objectVersion: resourceVersion }),
+      ...labels,
+    };
+  }
+
+  #objectId({ id }: ObjectRecord): string {
+    return `${groupResourceOf(this.#type)} ${id}`;
+  }
+}

@@ -1,0 +1,120 @@
+// `portcullis auditor`: knows at any time which existing objects of a cluster its policies would reject.
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { Auditor, logFindings, LookedUpObjects } from '../../audit/index.ts';
+import { KubernetesCluster } from '../../cluster/index.ts';
+import { CLUSTER_OWNER, EvaluationHost } from '../../evaluation/index.ts';
+import { probeRoutes, RoutedServer } from '../../https/index.ts';
+import { createLog, type Logger } from '../../log/index.ts';
+import { MetricsEndpoint } from '../../metrics/index.ts';
+import { namespaceOfPolicyId } from '../../resources/index.ts';
+import { controlledCluster, LeaderElector, Runtime } from '../../runtime/index.ts';
+import { endThreads, runInBackground } from '../../threads/index.ts';
+import { electionTimes } from '../controller/controller-flags.ts';
+import { connectionOf, folderUrl, policyCluster } from '../daemon-flags.ts';
+import { readServerSources } from '../module/read-sources.ts';
+import { readVerification } from '../module/read-verification.ts';
+import { stopSignal } from '../signals.ts';
+import { report } from '../supervised.ts';
+import { auditorCommandWithFlags, type AuditorFlags } from './auditor-flags.ts';
+
+/** The Lease of leader election. */
+const LEASE = 'portcullis-auditor';
+const FIELD_MANAGER = 'portcullis-auditor';
+/** Timeout of a request of the election as a share of the renew deadline, so that there is time for a second one. */
+const ELECTION_REQUEST_SHARE = 0.5;
+
+export function auditorCommand(): Command {
+  return auditorCommandWithFlags().action(auditor);
+}
+
+async function auditor(flags: AuditorFlags): Promise<void> {
+  // Before anything that takes time: until then a signal ends the process.
+  const stopped = stopSignal(['SIGINT', 'SIGTERM']);
+  const stop = new AbortController();
+  void stopped.then(() => stop.abort());
+  // Threads that start later inherit it.
+  runInBackground(process.pid);
+  const times = electionTimes(flags);
+  const connection = await connectionOf(flags);
+  const log = createLog({ level: flags.logLevel, format: flags.logFmt, color: process.stdout.isTTY });
+  // Stops what already runs when the rest fails to start.
+  await using running = new AsyncDisposableStack();
+  running.defer(endThreads);
+  const cluster = running.use(new KubernetesCluster(connection, { fieldManager: FIELD_MANAGER }));
+  const controlled = controlledCluster({ cluster, log });
+  const lookups = new LookedUpObjects();
+  const host = running.use(await evaluationHost(flags, { cluster, lookups, log }));
+  await host.start();
+  const { namespace, exemptNamespaces, modulesDir, namespacedPoliciesCapabilities: tenantCapabilities } = flags;
+  const audit = new Auditor({
+    controlled,
+    host,
+    lookups,
+    installation: {
+      productNamespace: namespace,
+      exemptNamespaces,
+      ...(modulesDir === undefined ? {} : { modulesUrl: folderUrl(modulesDir) }),
+      ...(tenantCapabilities === undefined ? {} : { tenantCapabilities }),
+    },
+    includesSecrets: flags.includeSecrets === true,
+    atOnce: flags.workers,
+  });
+  logFindings(audit, log);
+  const requestTimeoutMs = Math.trunc(times.renewDeadlineMs * ELECTION_REQUEST_SHARE);
+  const election = running.use(new KubernetesCluster(connection, { fieldManager: FIELD_MANAGER, requestTimeoutMs }));
+  const elector = new LeaderElector({
+    ...times,
+    cluster: election,
+    namespace,
+    name: LEASE,
+    log,
+    metrics: controlled.metrics,
+  });
+  const runtime = new Runtime({ log, ...(flags.leaderElect ? { elector } : {}) })
+    .add('cache', controlled.caches)
+    .add('leader', audit);
+  const pages = new MetricsEndpoint([controlled]);
+  const operations = new RoutedServer({
+    name: 'operations',
+    host: flags.operationsAddr,
+    port: flags.operationsPort,
+    routes: {
+      ...probeRoutes(() => runtime.notReady()),
+      '/metrics': ({ request, response }) => void pages.answer(request, response),
+    },
+  });
+  running.defer(() => operations.stop());
+  const address = await operations.start();
+  const ended = runtime.run(stop.signal);
+  log.info({ operations: address }, 'auditor ready');
+  report({ ready: { operations: address } });
+  log.info({ signal: await Promise.race([stopped, ended]) }, 'stopping');
+  await ended;
+  log.info('stopped');
+}
+
+async function evaluationHost(
+  flags: AuditorFlags,
+  {
+    cluster,
+    lookups,
+    log,
+  }: { readonly cluster: KubernetesCluster; readonly lookups: LookedUpObjects; readonly log: Logger },
+): Promise<EvaluationHost> {
+  const { policyMemory, modulesDir, workers } = flags;
+  const source = policyCluster(flags);
+  const host = new EvaluationHost({
+    cacheDir: resolve(flags.policiesDownloadDir),
+    workers,
+    ...(policyMemory === undefined ? {} : { policyMemoryBytes: policyMemory * 2 ** 20 }),
+    ...(modulesDir === undefined ? {} : { tenantFolder: resolve(modulesDir) }),
+    sources: await readServerSources(flags),
+    ...(await readVerification(flags)),
+    ...(source === undefined ? {} : { cluster: source }),
+    lookups: { cluster, log, onChange: (change) => lookups.apply(change) },
+    log: ({ level, message, fields }) => log[level](fields, message),
+  });
+  host.accountMemory((id) => namespaceOfPolicyId(id) ?? CLUSTER_OWNER);
+  return host;
+}

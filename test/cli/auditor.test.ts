@@ -1,0 +1,125 @@
+// `portcullis auditor` as a process: refused flags, what it finds, and how it ends.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { ADMIN_USER, EmbeddedCluster, Gateway, writeKubeconfig } from '../../src/apiserver/index.ts';
+import { ensureLocalCertificates } from '../../src/control/certificates/index.ts';
+import {
+  CLUSTER_ADMISSION_POLICIES,
+  customResourceDefinition,
+  knownKind,
+  OWN_KINDS,
+} from '../../src/resources/index.ts';
+import { eventually } from '../cluster/eventually.ts';
+import { portcullis } from './command.ts';
+import { LoggingProcess } from './logging-process.ts';
+
+const PODS = knownKind('v1', 'Pod');
+const NAMESPACES = knownKind('v1', 'Namespace');
+const CRDS = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
+const LEASES = { group: 'coordination.k8s.io', resource: 'leases' };
+/** Several times that of the command. */
+const PATIENCE = { timeoutMs: 60_000 };
+
+describe('the command line of an auditor', () => {
+  for (const { what, args, message } of [
+    { what: 'no cluster', args: [], message: /no cluster is named/ },
+    {
+      what: 'no threads',
+      args: ['--context', 'x', '--workers', '0'],
+      message: /expected a whole number from 1, got 0/,
+    },
+    { what: 'a lease that is too short', args: ['--context', 'x', '--lease-duration', '1s'], message: /at least 3s/ },
+  ]) {
+    it(`refuses ${what}`, async () => {
+      const { code, stderr } = await portcullis(['auditor', ...args]);
+      assert.equal(code, 2, stderr);
+      assert.match(stderr, message);
+    });
+  }
+});
+
+describe('an auditor in a process of its own', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-auditor-'));
+  let cluster: EmbeddedCluster;
+  let gateway: Gateway;
+  before(async () => {
+    const certificates = await ensureLocalCertificates(join(folder, 'pki'));
+    cluster = await EmbeddedCluster.open({ tokens: [{ token: 'admin', user: ADMIN_USER }] });
+    const { admin } = cluster;
+    for (const kind of OWN_KINDS) {
+      await admin.create(CRDS, customResourceDefinition(kind));
+    }
+    for (const name of ['portcullis', 'shop']) {
+      await admin.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    }
+    const { certFile, keyFile, caFile } = certificates;
+    const read = (file: string): string => readFileSync(file, 'utf8');
+    const tls = { cert: read(certFile), key: read(keyFile) };
+    gateway = new Gateway({ cluster, authenticator: cluster.authenticator, tls });
+    const { url } = await gateway.start({ port: 0 });
+    await writeKubeconfig(join(folder, 'kubeconfig'), { server: url, ca: read(caFile), token: 'admin' });
+  });
+  after(async () => {
+    await gateway.stop();
+    await cluster.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const auditor = (kubeconfig: string, ...args: readonly string[]): LoggingProcess => {
+    const flags = ['--operations-port', '0', '--policies-download-dir', join(folder, 'data'), ...args];
+    return new LoggingProcess(['auditor', '--kubeconfig', join(folder, kubeconfig), ...flags]);
+  };
+
+  it('leads, logs what it finds, shows metrics, and ends cleanly', async () => {
+    const { admin } = cluster;
+    const spec = { containers: [{ name: 'main', image: 'web:latest' }] };
+    await admin.create(PODS, { apiVersion: 'v1', kind: 'Pod', metadata: { namespace: 'shop', name: 'web' }, spec });
+    await admin.create(CLUSTER_ADMISSION_POLICIES, {
+      apiVersion: 'policies.kubewarden.io/v1',
+      kind: 'ClusterAdmissionPolicy',
+      metadata: { name: 'latest' },
+      spec: {
+        module: 'builtin:cel',
+        settings: {
+          validations: [{ expression: "object.spec.containers.all(c, !c.image.endsWith(':latest'))", message: 'no' }],
+        },
+        rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE', 'UPDATE'] }],
+        mutating: false,
+      },
+    });
+    await using auditing = auditor('kubeconfig');
+    const { operations } = await auditing.says('auditor ready');
+    await auditing.says('became the leader');
+    const { policy, failed } = await auditing.says('audited');
+    assert.deepEqual([policy, failed], ['cap/latest', 1]);
+    assert.equal(await (await fetch(`${String(operations)}/readyz`)).text(), 'ok\n');
+    await eventually(async () => {
+      const page = await (await fetch(`${String(operations)}/metrics`)).text();
+      assert.match(page, /^portcullis_audit_findings\{mode="protect",result="fail"\} 1$/m);
+      assert.match(page, /^portcullis_audit_coverage\{state="Scanned"\} 1$/m);
+      assert.match(
+        page,
+        /^portcullis_audit_last_complete_scan_timestamp_seconds\{policy="cap\/latest",group="",kind="Pod"\} 1\d{9}/m,
+      );
+      assert.match(page, /^portcullis_audit_evaluations_total 1$/m);
+    }, PATIENCE);
+    auditing.signal('SIGTERM');
+    await auditing.says('stopped');
+    assert.equal(await auditing.ended(), 0);
+    const lease = cluster.state.get(LEASES, 'portcullis', 'portcullis-auditor');
+    assert.equal((lease as { spec?: { holderIdentity?: string } } | undefined)?.spec?.holderIdentity, '');
+  });
+
+  it('waits for an unavailable API server, and can be stopped', async () => {
+    const text = readFileSync(join(folder, 'kubeconfig'), 'utf8').replace(/127\.0\.0\.1:\d+/, '127.0.0.1:1');
+    writeFileSync(join(folder, 'nowhere'), text);
+    await using waiting = auditor('nowhere', '--no-leader-elect');
+    await waiting.says('the cluster cannot be followed, trying again');
+    waiting.signal('SIGTERM');
+    await waiting.says('stopped');
+    assert.equal(await waiting.ended(), 0);
+  });
+});
