@@ -14,6 +14,8 @@ export interface ClusterAudit extends Omit<AuditRun, 'verdicts'> {
   readonly cluster: Pick<Cluster, 'list' | 'discovery'>;
   readonly host: Pick<EvaluationHost, 'serve' | 'evaluate'>;
   readonly policies: readonly AuditPolicy[];
+  /** Sees the verdicts of a kind as they come. Default: nobody does. */
+  readonly withVerdicts?: (verdicts: SharedVerdicts, listing: KindListing) => AuditRun['verdicts'];
   readonly scope?: Omit<AuditScope, 'hasCluster' | 'knowsAllKinds' | 'unavailable'>;
 }
 
@@ -52,23 +54,25 @@ export async function* auditPlan(
       }
       return outcome?.ok === true;
     });
+    const verdicts = new SharedVerdicts(
+      audit.host,
+      plan.hosted.filter(({ id }) => policies.some((one) => one.id === id)),
+    );
     const part =
       policies.length === 0
         ? { coverage: [], results: [] }
         : await auditKind({ ...listing, policies }, () => pagesOfKind(listing), {
             ...audit,
-            verdicts: new SharedVerdicts(
-              audit.host,
-              plan.hosted.filter(({ id }) => policies.some((one) => one.id === id)),
-            ),
+            verdicts: audit.withVerdicts?.(verdicts, listing) ?? verdicts,
           });
     yield { ...part, coverage: [...notLoaded, ...part.coverage] };
   }
 }
 
-async function* pagesOf(
+/** The objects of a kind, page by page. */
+export async function* pagesOf(
   cluster: Pick<Cluster, 'list'>,
-  { type, namespace }: KindListing,
+  { type, namespace }: Pick<KindListing, 'type' | 'namespace'>,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<ObjectPage> {
   const options = {

@@ -30,7 +30,7 @@ export interface AuditProgress {
 /** What an audit runs with. */
 export interface AuditRun {
   /** Gives the verdicts of the policies. */
-  readonly verdicts: SharedVerdicts;
+  readonly verdicts: Pick<SharedVerdicts, 'of'>;
   readonly signal?: AbortSignal;
   /** Called when a list starts, and after each page. */
   readonly onProgress?: (progress: AuditProgress) => void;

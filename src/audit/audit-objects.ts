@@ -2,7 +2,7 @@ import type { ApiResource } from '../cluster/index.ts';
 import { groupResourceOf, type KubernetesObject } from '../resources/index.ts';
 import { auditPlan, type ClusterAudit } from './audit-cluster.ts';
 import type { AuditPart, ObjectPage } from './audit-kind.ts';
-import { type AuditScope, planAudit } from './plan-audit.ts';
+import { type AuditScope, type KindListing, planAudit } from './plan-audit.ts';
 
 /** An object, and the resource of its kind. */
 export interface GivenObject {
@@ -19,17 +19,25 @@ export interface ObjectsAudit extends Omit<ClusterAudit, 'cluster' | 'scope'> {
 /** Judges given objects, kind by kind. */
 export async function* auditObjects(audit: ObjectsAudit): AsyncGenerator<AuditPart> {
   const { objects, policies, scope = {} } = audit;
+  const plan = planAudit(policies, givenKinds(objects), { ...scope, knowsAllKinds: false });
+  yield* auditPlan(plan, (listing) => givenPages(objects, listing), audit);
+}
+
+/** The kinds of given objects, in the order in which they come. */
+export function givenKinds(objects: readonly GivenObject[]): readonly ApiResource[] {
   const byKind = Map.groupBy(objects, ({ type }) => keyOfType(type));
-  const served = [...byKind.values()].flatMap(([first]) => (first === undefined ? [] : [first.type]));
-  const plan = planAudit(policies, served, { ...scope, knowsAllKinds: false });
-  yield* auditPlan(plan, (listing) => pageOf(byKind.get(keyOfType(listing.type)) ?? [], listing.namespace), audit);
+  return [...byKind.values()].flatMap(([first]) => (first === undefined ? [] : [first.type]));
+}
+
+/** Those of given objects that are of a kind. */
+export async function* givenPages(
+  objects: readonly GivenObject[],
+  { type, namespace }: Pick<KindListing, 'type' | 'namespace'>,
+): AsyncGenerator<ObjectPage> {
+  const ofKind = objects.filter((one) => keyOfType(one.type) === keyOfType(type)).map(({ object }) => object);
+  yield { items: namespace === undefined ? ofKind : ofKind.filter(({ metadata }) => metadata.namespace === namespace) };
 }
 
 function keyOfType(type: ApiResource): string {
   return `${groupResourceOf(type)}/${type.version}`;
-}
-
-async function* pageOf(objects: readonly GivenObject[], namespace: string | undefined): AsyncGenerator<ObjectPage> {
-  const items = objects.map(({ object }) => object);
-  yield { items: namespace === undefined ? items : items.filter(({ metadata }) => metadata.namespace === namespace) };
 }

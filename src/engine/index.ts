@@ -24,7 +24,7 @@ export { canonicalJson, isJsonObject } from './values/json-text.ts';
 export type { JsonObject, JsonValue } from './values/json-text.ts';
 export { UnknownObject } from './review/object-lookup.ts';
 export type { LookupResult, ObjectLookup, ObjectReference } from './review/object-lookup.ts';
-export { creationOf, ObjectReview } from './review/object-review.ts';
+export { creationOf, ObjectReview, updateOf } from './review/object-review.ts';
 export { judgeObject } from './buckets/object-verdict.ts';
 export type { MemberVerdict, ObjectJudgement, ObjectVerdict } from './buckets/object-verdict.ts';
 export type { NamespaceKeys, ParametersDefinition, ParametersResource } from './parameters/parameters-definition.ts';

@@ -32,6 +32,8 @@ export interface ExistingObject {
   readonly resource: GroupVersionResource;
   /** The object of its namespace, for selectors and parameters. Default: it is looked up. */
   readonly namespace?: JsonObject;
+  /** As it was before an update. Default: the object is created. */
+  readonly oldObject?: JsonObject;
   /** Who is taken to create it. Default: nobody that policies could know. */
   readonly userInfo?: JsonObject;
 }

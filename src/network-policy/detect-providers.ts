@@ -12,7 +12,7 @@ import {
 import { compareStrings } from '../go/index.ts';
 import { isJsonObject, type KubernetesObject, textOf, valueAt } from '../resources/index.ts';
 import { parseJson } from '../values/index.ts';
-import { type AgentContainer, type AgentPod, imageName, versionTexts } from './agent-pod.ts';
+import { type AgentContainer, type AgentPod, imageName, readAgentPod, versionTexts } from './agent-pod.ts';
 
 /** The objects that detection reads. */
 export interface ClusterObjects {
@@ -52,6 +52,12 @@ export function detectProviders(objects: ClusterObjects, catalogue: Catalogue): 
   const byPods = [...agents].map(([provider, found]) => describe(provider, found, objects));
   const byNodes = catalogue.providers.flatMap((provider) => detectBuiltIn(provider, objects.nodes));
   return [...byPods, ...byNodes].sort((one, other) => compareStrings(one.name, other.name));
+}
+
+/** The names of the providers whose agents a pod has. */
+export function providersOfPod(pod: KubernetesObject, catalogue: Catalogue): readonly string[] {
+  const read = readAgentPod(pod);
+  return read === undefined ? [] : agentsOf(read, catalogue).map(({ provider }) => provider.name);
 }
 
 /** An agent of a provider. */

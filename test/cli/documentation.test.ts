@@ -1,5 +1,5 @@
 // docs/cli.md, docs/testing.md, docs/builtin-cel.md, docs/pod-profile.md,
-// docs/network-policy.md, docs/audit.md: every command works and prints the documented output.
+// docs/network-policy.md, docs/audit.md, docs/preview.md: every command works and prints the documented output.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,6 +15,7 @@ const celPage = await readPage('builtin-cel.md');
 const profilePage = await readPage('pod-profile.md');
 const netpolPage = await readPage('network-policy.md');
 const auditPage = await readPage('audit.md');
+const previewPage = await readPage('preview.md');
 
 describe('the pages', { concurrency: 2 }, () => {
   let folder = '';
@@ -33,6 +34,7 @@ describe('the pages', { concurrency: 2 }, () => {
     ['docs/builtin-cel.md', examplesOf(celPage)],
     ['docs/network-policy.md', examplesOf(netpolPage)],
     ['docs/audit.md', examplesOf(auditPage)],
+    ['docs/preview.md', examplesOf(previewPage)],
     ['docs/pod-profile.md', examplesOf(profilePage)],
   ] as const;
 

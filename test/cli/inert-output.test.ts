@@ -83,6 +83,7 @@ const FILES = {
   policy: file('policy.json', CEL(HOSTILE)),
   other: file('other.json', CEL(`other ${HOSTILE}`)),
   creation: file('creation.json', CEL(HOSTILE, 'evil', 'CREATE')),
+  reworded: file('reworded.json', CEL(`${HOSTILE} before`, 'evil', 'CREATE')),
   existing: file('existing.json', {
     apiVersion: 'v1',
     kind: 'ConfigMap',
@@ -208,6 +209,13 @@ const CASES: Readonly<Record<string, readonly (readonly string[])[] | string>> =
   'rollout history': [['rollout', 'history', 'cap/evil', '--revision', '1']],
   'rollout status': [['rollout', 'status', 'cap/evil', '--timeout', '20s']],
   'rollout diff': [['rollout', 'diff', 'cap/evil', '--from', '1', '--to', '2']],
+  'rollout preview': formats(
+    ['rollout', 'preview', '-f', FILES.creation, '--from', FILES.reworded, '--objects', FILES.existing],
+    'table',
+    'json',
+    'yaml',
+    'markdown',
+  ),
   'rollout undo': [['rollout', 'undo', 'cap/evil', '--dry-run']],
   'rollout refresh': NOTHING,
   'rollout pin': NOTHING,

@@ -10,12 +10,15 @@ import { readSources } from '../module/read-sources.ts';
 import { readTrustRoot } from '../module/read-verification.ts';
 import { readSignatureFlags, type SignatureFlags } from '../module/signature-flags.ts';
 import type { SourceFlags } from '../module/source-flags.ts';
-import { ParameterObjects } from '../policy/parameter-objects.ts';
+import { ReplacedObjects } from './replaced-objects.ts';
 
 export type HostFlags = ClusterFlags & SourceFlags & SignatureFlags & { readonly modulesDir?: string };
 
-/** What policies look up: a cluster, or given objects. */
-export type Lookups = { readonly cluster: Cluster } | { readonly objects: readonly JsonObject[] };
+/** What policies look up: a cluster, given objects, or these in the place of those of the cluster. */
+export interface Lookups {
+  readonly cluster?: Cluster | undefined;
+  readonly objects?: readonly JsonObject[];
+}
 
 /** @param onProblem told what goes wrong outside of a policy */
 export async function auditHost(
@@ -28,7 +31,8 @@ export async function auditHost(
     readSignatureFlags(flags),
     readTrustRoot(flags.sigstoreTrustConfig),
   ]);
-  const objects = 'objects' in lookups ? new ParameterObjects(lookups.objects) : undefined;
+  const { cluster, objects } = lookups;
+  const found = objects === undefined ? undefined : new ReplacedObjects(objects, cluster);
   const host: EvaluationHost = new EvaluationHost({
     cacheDir: moduleCacheFolder(),
     policyMemoryBytes: 'unlimited',
@@ -36,14 +40,11 @@ export async function auditHost(
     sources,
     verification,
     trustRoot,
-    ...('cluster' in lookups
-      ? { cluster: clusterSource(flags), lookups: { cluster: lookups.cluster, log: pino({ level: 'silent' }) } }
-      : {}),
-    ...(objects === undefined
+    ...(cluster === undefined ? {} : { cluster: clusterSource(flags) }),
+    ...(cluster === undefined || found !== undefined ? {} : { lookups: { cluster, log: pino({ level: 'silent' }) } }),
+    ...(found === undefined
       ? {}
-      : {
-          find: async (object) => objects.publish(object, (change) => host.publishWatched(change)),
-        }),
+      : { find: (object) => found.publish(object, (change) => host.publishWatched(change)) }),
     log: ({ level, message, fields }) => {
       if (level === 'error' && fields['policy'] === undefined) {
         onProblem(`${message}: ${JSON.stringify(fields)}`);

@@ -25,7 +25,8 @@ export interface InputPolicies {
   readonly objects: readonly JsonObject[];
 }
 
-const INSTALLATION: AuditedInstallation = {
+/** An installation with the defaults. */
+export const INSTALLATION: AuditedInstallation = {
   productNamespace: PRODUCT_NAMESPACE,
   exemptNamespaces: DEFAULT_EXEMPT_NAMESPACES,
 };
@@ -55,7 +56,8 @@ export async function policiesOfFiles(paths: readonly string[]): Promise<InputPo
   };
 }
 
-async function policyOfFile({ name, definition, folder, manifest }: FilePolicy): Promise<AuditPolicy> {
+/** The policy of a file as it would be applied. */
+export async function policyOfFile({ name, definition, folder, manifest }: FilePolicy): Promise<AuditPolicy> {
   const whole = await withAbsoluteModules(definition, folder);
   const read =
     manifest === undefined ? undefined : auditPolicy(manifest as unknown as AdmissionPolicyObject, INSTALLATION);

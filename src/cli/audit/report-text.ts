@@ -19,7 +19,8 @@ type CoverageRow = Coverage & { readonly kinds: readonly string[] };
 /** Kinds of a row that are named. */
 const MAX_KINDS = 2;
 
-const COVERAGE_COLUMNS: readonly Column<CoverageRow>[] = [
+/** Columns for rows of {@link notScanned}. */
+export const COVERAGE_COLUMNS: readonly Column<CoverageRow>[] = [
   { header: 'POLICY', cell: ({ policy }) => oneLine(policy) },
   { header: 'KIND', cell: ({ kinds }) => kindsText(kinds) },
   { header: 'STATE', cell: ({ state }) => state },
@@ -67,7 +68,7 @@ export function auditMarkdown(report: AuditReport): string {
 }
 
 /** What keeps a report from being clean comes first. */
-function notScanned({ coverage }: AuditReport): readonly CoverageRow[] {
+export function notScanned({ coverage }: Pick<AuditReport, 'coverage'>): readonly CoverageRow[] {
   const others = coverage.filter(({ state }) => state !== 'Scanned');
   const sorted = [...others.filter(isIncomplete), ...others.filter((entry) => !isIncomplete(entry))];
   const rows = Map.groupBy(sorted, ({ policy, state, message }) => [policy, state, message].join('\n'));
@@ -83,7 +84,7 @@ function kindsText(kinds: readonly string[]): string {
 }
 
 /** One rule for each group, as YAML; none where no right is missing. */
-function missingRights({ coverage }: AuditReport): readonly string[] {
+export function missingRights({ coverage }: Pick<AuditReport, 'coverage'>): readonly string[] {
   const missing = coverage.flatMap(({ missingRule }) => missingRule ?? []);
   const byGroup = Map.groupBy(missing, ({ apiGroups: [group = ''] }) => group);
   const rules = [...byGroup].map(([group, ofGroup]) => ({

@@ -8,7 +8,7 @@ import {
   POLICIES_GROUP,
   POLICY_KINDS,
 } from '../../resources/index.ts';
-import { addClusterFlags, type ClusterFlags, connect } from '../cluster/cluster-flags.ts';
+import { addClusterFlags, type ClusterFlags, connect, type Connected } from '../cluster/cluster-flags.ts';
 import { keyIn, objectName, selectResources } from '../cluster/resource-arguments.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 import { CliError, usageError } from '../errors.ts';
@@ -50,6 +50,13 @@ export async function withTarget(
   flags: RolloutFlags,
   work: (target: RolloutTarget) => Promise<void>,
 ): Promise<void> {
+  requireNames(args);
+  using connected = await connect(flags);
+  await work(await targetOf(args, connected, flags.productNamespace));
+}
+
+/** @throws CliError where a number stands in the place of a policy */
+function requireNames(args: readonly string[]): void {
   const [number, ...others] = args.filter((argument) => REVISION_NUMBER.test(argument));
   if (number !== undefined && others.length === 0 && args.some((argument) => argument.includes('/'))) {
     throw usageError(
@@ -57,8 +64,14 @@ export async function withTarget(
       `A revision is named by a flag: --revision ${number}, of undo --to-revision ${number}, of diff --from and --to.`,
     );
   }
-  using connected = await connect(flags);
-  const { cluster, namespace } = connected;
+}
+
+/** The policy of the arguments. @throws CliError, ApiError */
+export async function targetOf(
+  args: readonly string[],
+  { cluster, namespace }: Pick<Connected, 'cluster' | 'namespace'>,
+  productNamespace: string,
+): Promise<RolloutTarget> {
   const selections = await selectResources(cluster, args, { namespace, isCandidate: hasRollout });
   const [selection] = selections;
   const [name] = selection?.names ?? [];
@@ -74,14 +87,7 @@ export async function withTarget(
   }
   const key = keyIn(type, namespace, name);
   const policy = (await cluster.get(type, key)) as AdmissionPolicyObject;
-  await work({
-    cluster,
-    type,
-    key,
-    name: objectName(type, name),
-    policy,
-    productNamespace: flags.productNamespace,
-  });
+  return { cluster, type, key, name: objectName(type, name), policy, productNamespace };
 }
 
 export function hasRollout({ group, kind }: Pick<ApiResource, 'group' | 'kind'>): boolean {
@@ -114,7 +120,8 @@ export function goneError({ name }: RolloutTarget): CliError {
   return new CliError(`${name} was deleted meanwhile`);
 }
 
-const REVISION_NUMBER = /^\d{1,15}$/;
+/** The number of a revision on the command line. */
+export const REVISION_NUMBER = /^\d{1,15}$/;
 
 /** Parses the value of a flag for a revision. */
 export function revisionNumber(text: string): number {

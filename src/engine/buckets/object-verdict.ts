@@ -44,6 +44,8 @@ export interface ObjectVerdict {
   readonly warnings: readonly string[];
   /** Whether the policy would change the object. */
   readonly mutates: boolean;
+  /** The change as a JSON patch; of a pod template, for its pod. */
+  readonly patch?: string;
   /** Of a group, in the order of its definition. */
   readonly members?: readonly MemberVerdict[];
   /** Time in its code; absent when that did not run, or ended with its thread. Milliseconds. */
@@ -158,6 +160,7 @@ function withVerdict(
       ...(isAllowed ? {} : reasonOf(judged.outcome, code)),
       warnings: warnings ?? [],
       mutates: judged.verdict.patch !== undefined,
+      ...(judged.verdict.patch === undefined ? {} : { patch: judged.verdict.patch }),
       ...(members === undefined ? {} : { members }),
       ...(ms === undefined ? {} : { ms }),
     },

@@ -92,6 +92,15 @@ export class ObjectReview implements Review {
 }
 
 /**
+ * The request that would update an existing object, as a dry run.
+ * @param resource of its kind, in the version of the object
+ */
+export function updateOf(object: JsonObject, oldObject: JsonObject, resource: GroupVersionResource): ObjectRequest {
+  const options: JsonObject = { kind: 'UpdateOptions', apiVersion: 'meta.k8s.io/v1' };
+  return { ...creationOf(object, resource), operation: 'UPDATE', oldObject, options };
+}
+
+/**
  * The request that would create an existing object, as a dry run; its uid says that no API server sent it.
  * @param resource of its kind, in the version of the object
  */

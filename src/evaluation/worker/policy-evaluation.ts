@@ -9,6 +9,7 @@ import {
   readReview,
   type Review,
   ReviewError,
+  updateOf,
   type ValidationBudget,
   type Verdict,
 } from '../../engine/index.ts';
@@ -183,9 +184,13 @@ export class PolicyEvaluation {
 
 /** @throws ReviewError */
 function readInput(route: WorkerRoute, input: ReviewInput): Review {
-  return input instanceof Uint8Array
-    ? readReview(route === 'validate_raw' ? route : 'validate', input)
-    : new ObjectReview(creationOf(input.object, input.resource, input.userInfo));
+  if (input instanceof Uint8Array) {
+    return readReview(route === 'validate_raw' ? route : 'validate', input);
+  }
+  const { object, oldObject, resource, userInfo } = input;
+  return new ObjectReview(
+    oldObject === undefined ? creationOf(object, resource, userInfo) : updateOf(object, oldObject, resource),
+  );
 }
 
 /** A lookup that knows the namespace of an object. */
