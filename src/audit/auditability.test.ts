@@ -6,6 +6,13 @@ import { celSpec, ruleFor, samplePolicy } from './testing/sample-policies.ts';
 const condition = (expression: string): object => ({ matchConditions: [{ name: 'c', expression }] });
 const CREATE = { rules: [ruleFor('pods', { operations: ['CREATE'] })] };
 const UPDATE = { rules: [ruleFor('pods', { operations: ['UPDATE'] })] };
+const PARAMETERS = {
+  parameters: {
+    from: { resource: { apiVersion: 'v1', kind: 'ConfigMap', name: 'limits' } },
+    overridable: ['validations'],
+    settingsExpression: "{'validations': params.data.validations}",
+  },
+};
 const WASM = { module: 'file:///m.wasm', settings: {} };
 
 /** The reason why a policy is not auditable; the operations of its rules where it is. */
@@ -27,6 +34,8 @@ describe('a policy', () => {
       celSpec("object.metadata.name != 'request.userInfo' // request.userInfo"),
       'CREATE+UPDATE',
     ],
+    ['reads the user, and has parameters', celSpec("request.userInfo.username != 'x'", PARAMETERS), 'UserInfo'],
+    ['may read what parameters say, for updates', celSpec('true', { ...PARAMETERS, ...UPDATE }), 'Operation'],
     ['reads the user', celSpec("request.userInfo.username != 'x'"), 'UserInfo'],
     [
       'reads the user in a variable',

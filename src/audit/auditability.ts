@@ -67,7 +67,7 @@ export function auditability(policy: AuditPolicy, hasCluster: boolean): Auditabi
 function byRules({ definition }: AuditPolicy, match: PolicyMatch): Auditability {
   const modules = moduleReads(definition);
   const reads = [...matchReads(match), ...modules.flatMap(({ member, reads: own = [] }) => own.map(within(member)))];
-  const isKnown = modules.every((module) => module.reads !== undefined);
+  const isKnown = modules.every((module) => module.reads !== undefined && module.readsMore !== true);
   const isCreation = match.rules.every((rule) => !ofObjects(rule) || !hasOrAll(rule.operations, 'UPDATE'));
   const isOperationKnown = isKnown && findUnknown(reads, OF_UPDATES) === undefined;
   const unknown = findUnknown(reads, isCreation ? UNKNOWN : [...UNKNOWN, ...OF_UPDATES]);

@@ -52,9 +52,11 @@ export class VerdictKeys {
 
   constructor({ definition, match, digests }: LoadedForAudit) {
     this.#policy = digestOf(canonicalJson([definitionHash(definition), match, digests]));
-    const reads = moduleReads(definition).map((module) => module.reads);
+    const modules = moduleReads(definition);
+    const reads = modules.map((module) => module.reads);
     const known = [...matchReads(match), ...reads.flatMap((one) => one ?? [])].map(({ path }) => path);
-    const whole = reads.includes(undefined) || mayChange(definition);
+    const isOpen = modules.some((module) => module.reads === undefined || module.readsMore === true);
+    const whole = isOpen || mayChange(definition);
     this.#objectPaths = whole ? undefined : pathsBelow('object', known);
     this.#namespacePaths = pathsBelow('namespaceObject', known);
     this.#checksPodTemplates = definition.podTemplates !== undefined;

@@ -1,25 +1,22 @@
 import assert from 'node:assert/strict';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
-import { pino } from 'pino';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { EmbeddedCluster } from '../../apiserver/index.ts';
-import type { Cluster } from '../../cluster/index.ts';
-import { EvaluationHost } from '../../evaluation/index.ts';
+import { ApiError, type Cluster, type ListOptions } from '../../cluster/index.ts';
 import {
   ADMISSION_POLICIES,
   CLUSTER_ADMISSION_POLICIES,
   customResourceDefinition,
+  type JsonObject,
   knownKind,
   type KubernetesObject,
+  type ObjectKey,
   OWN_KINDS,
+  type ResourceType,
 } from '../../resources/index.ts';
-import { controlledCluster } from '../../runtime/index.ts';
-import type { Coverage } from '../coverage.ts';
 import type { AuditFinding } from '../finding.ts';
-import { celSpec } from '../testing/sample-policies.ts';
-import { Auditor } from './auditor.ts';
-import { LookedUpObjects } from './looked-up-objects.ts';
+import { eventually, RunningAuditor } from '../testing/running-auditor.ts';
+import { celSpec, NOT_LATEST, policyObject, ruleFor, samplePod } from '../testing/sample-policies.ts';
 
 const PODS = knownKind('v1', 'Pod');
 const SERVICES = knownKind('v1', 'Service');
@@ -29,92 +26,16 @@ const CRDS = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
 const POLICIES = CLUSTER_ADMISSION_POLICIES;
 const OWN_POLICIES = ADMISSION_POLICIES;
 
-const INSTALLATION = { productNamespace: 'portcullis', exemptNamespaces: ['kube-system'] };
-const NOT_LATEST = "object.spec.containers.all(c, !c.image.endsWith(':latest'))";
-const log = pino({ level: 'silent' });
-
-function pod(namespace: string, name: string, image: string, more: object = {}): KubernetesObject {
-  const spec = { containers: [{ name: 'main', image }] };
-  return { apiVersion: 'v1', kind: 'Pod', metadata: { namespace, name, ...more }, spec };
-}
-
-function policy(name: string, spec: object, namespace?: string): KubernetesObject {
-  const kind = namespace === undefined ? 'ClusterAdmissionPolicy' : 'AdmissionPolicy';
-  const metadata = { name, ...(namespace === undefined ? {} : { namespace }) };
-  return { apiVersion: 'policies.kubewarden.io/v1', kind, metadata, spec };
-}
-
-/** An auditor that runs, and what its host was asked. */
-class Running implements AsyncDisposable {
-  readonly auditor: Auditor;
-  /** `policy namespace/name` of each evaluation. */
-  readonly evaluated: string[] = [];
-  readonly #host: EvaluationHost;
-  readonly #stop = new AbortController();
-  readonly #ended: Promise<unknown>;
-
-  constructor(cluster: Cluster) {
-    const lookups = new LookedUpObjects();
-    this.#host = new EvaluationHost({
-      cacheDir: join(tmpdir(), 'portcullis-auditor'),
-      workers: 2,
-      lookups: { cluster, log, onChange: (change) => lookups.apply(change) },
-      log: () => undefined,
-    });
-    const controlled = controlledCluster({ cluster, log });
-    const host: Pick<EvaluationHost, 'serve' | 'evaluate'> = {
-      serve: (policies) => this.#host.serve(policies),
-      evaluate: (object, options) => {
-        const { namespace = '', name = '' } = object.object['metadata'] as { namespace?: string; name?: string };
-        this.evaluated.push(...[...(options?.policies ?? [])].map((id) => `${id} ${namespace}/${name}`));
-        return this.#host.evaluate(object, options);
-      },
-    };
-    this.auditor = new Auditor({ controlled, host, lookups, installation: INSTALLATION, atOnce: 2 });
-    this.#ended = this.#host
-      .start()
-      .then(() => Promise.all([controlled.caches.start(this.#stop.signal), this.auditor.start(this.#stop.signal)]));
-  }
-
-  /** `policy result namespace/name` of all findings. */
-  get findings(): readonly string[] {
-    return [...this.auditor.namespaces()].flatMap((namespace) => this.auditor.of(namespace).map(textOf)).toSorted();
-  }
-
-  coverage(id: string): readonly Coverage[] {
-    return this.auditor.coverage(id) ?? [];
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#stop.abort();
-    await this.#ended;
-    await this.#host[Symbol.asyncDispose]();
-  }
-}
-
-function textOf({
-  policy: name,
-  result,
-  object: { kind, namespace = '', name: object },
-}: Omit<AuditFinding, 'policyId'>): string {
-  return `${name} ${result} ${kind} ${namespace}/${object}`;
-}
-
-/** Waits until a condition holds. */
-async function eventually(what: () => unknown, expected: unknown, ms = 60_000): Promise<void> {
-  const deadline = performance.now() + ms;
-  for (;;) {
-    try {
-      assert.deepEqual(what(), expected);
-      return;
-    } catch (error) {
-      if (performance.now() > deadline) {
-        throw error;
-      }
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
-}
+/** Longer than what causes no evaluation could take to cause one. Milliseconds. */
+const QUIET_MS = 700;
+const IN_PROD = { namespaceSelector: { matchLabels: { tier: 'prod' } } };
+/** Replaces the validations by one of the parameters. */
+const LIMITS = {
+  from: { resource: { apiVersion: 'v1', kind: 'ConfigMap', name: 'limits' } },
+  notFound: 'UseDefaults',
+  overridable: ['validations'],
+  settingsExpression: "{'validations': [{'expression': params.data.expression}]}",
+};
 
 describe('an auditor', () => {
   let embedded: EmbeddedCluster;
@@ -128,8 +49,8 @@ describe('an auditor', () => {
     }
     for (const [name, labels] of Object.entries({ shop: { tier: 'prod' }, play: {} })) {
       await admin.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } });
-      await admin.create(PODS, pod(name, 'bad', 'web:latest'));
-      await admin.create(PODS, pod(name, 'good', 'web:1'));
+      await admin.create(PODS, samplePod(name, 'bad', 'web:latest'));
+      await admin.create(PODS, samplePod(name, 'good', 'web:1'));
     }
   });
   afterEach(async () => {
@@ -142,17 +63,224 @@ describe('an auditor', () => {
   });
   after(() => embedded[Symbol.asyncDispose]());
 
-  const isScanned = (running: Running, id: string) => () =>
-    running.coverage(id).map(({ kind, state }) => `${kind?.resource} ${state}`);
+  const states = (running: RunningAuditor, id: string) => (): readonly string[] =>
+    running
+      .coverage(id)
+      .map(({ kind, state, reason }) =>
+        [kind?.resource ?? '*', state, ...(reason === undefined ? [] : [reason])].join(' '),
+      );
+
+  /** Runs an auditor, and waits until its policies are for pods that it has all scanned. */
+  async function scanned(ids: readonly string[], cluster: Cluster = admin): Promise<RunningAuditor> {
+    const running = new RunningAuditor(cluster);
+    for (const id of ids) {
+      await eventually(() => running.coverage(id).map(({ state }) => state), ['Scanned']);
+    }
+    return running;
+  }
+
+  /** What is evaluated while something is done, after some time for more. */
+  async function evaluatedBy(running: RunningAuditor, task: () => Promise<unknown>): Promise<readonly string[]> {
+    running.evaluated.length = 0;
+    await task();
+    await sleep(QUIET_MS);
+    return running.evaluated.toSorted();
+  }
+
+  const patch = (type: ResourceType, key: ObjectKey, body: JsonObject, subresource?: string): Promise<unknown> =>
+    admin.patch(type, key, { type: 'merge', body }, subresource === undefined ? {} : { subresource });
 
   it('finds what policies reject, and follows objects', async () => {
-    await admin.create(POLICIES, policy('latest', celSpec(NOT_LATEST)));
-    await using running = new Running(admin);
-    await eventually(() => running.findings, ['cap/latest fail Pod play/bad', 'cap/latest fail Pod shop/bad']);
-    await eventually(isScanned(running, 'kw.cap.latest'), ['pods Scanned']);
-    await admin.create(PODS, pod('play', 'new', 'web:latest'));
+    await admin.create(POLICIES, policyObject('latest', celSpec(NOT_LATEST)));
+    await using running = await scanned(['kw.cap.latest']);
+    assert.deepEqual(running.findings, ['cap/latest fail Pod play/bad', 'cap/latest fail Pod shop/bad']);
+    await admin.create(PODS, samplePod('play', 'new', 'web:latest'));
     await eventually(() => running.findings.includes('cap/latest fail Pod play/new'), true);
     await admin.delete(PODS, { namespace: 'play', name: 'new' });
     await eventually(() => running.findings, ['cap/latest fail Pod play/bad', 'cap/latest fail Pod shop/bad']);
+    const [{ policyId, policyUid, policyGeneration, objectVersion }] = running.auditor.of('play') as [AuditFinding];
+    const { metadata } = await admin.get(PODS, { namespace: 'play', name: 'bad' });
+    const { uid } = (await admin.get(POLICIES, { name: 'latest' })).metadata;
+    assert.deepEqual(
+      [policyId, policyUid, policyGeneration, objectVersion],
+      ['kw.cap.latest', uid, 1, metadata.resourceVersion],
+    );
+    assert.equal(running.auditor.knowsPolicy(uid ?? ''), true);
+    assert.equal(running.auditor.isSettled(uid ?? '', { group: '', kind: 'Pod' }), true);
+    assert.equal(running.auditor.knowsPolicy('of nobody'), false);
+  });
+
+  it('evaluates nothing where nothing that a policy reads changes, and each pair once after a start', async () => {
+    await admin.create(POLICIES, policyObject('latest', celSpec(NOT_LATEST)));
+    await admin.create(POLICIES, policyObject('prod', celSpec('false', IN_PROD)));
+    await using running = await scanned(['kw.cap.latest', 'kw.cap.prod']);
+    assert.equal(new Set(running.evaluated).size, running.evaluated.length, running.evaluated.join('\n'));
+    assert.deepEqual(await evaluatedBy(running, () => Promise.resolve()), []);
+    const status = { status: { phase: 'Running' } };
+    const key = { namespace: 'shop', name: 'bad' };
+    assert.deepEqual(await evaluatedBy(running, () => patch(PODS, key, status, 'status')), []);
+    const note = { metadata: { annotations: { note: 'x' } } };
+    assert.deepEqual(await evaluatedBy(running, () => patch(PODS, key, note)), []);
+  });
+
+  it('asks after a change of a namespace the policies that read it, about its objects', async () => {
+    await admin.create(POLICIES, policyObject('latest', celSpec(NOT_LATEST)));
+    await admin.create(POLICIES, policyObject('prod', celSpec('false', IN_PROD)));
+    await using running = await scanned(['kw.cap.latest', 'kw.cap.prod']);
+    const label = (tier: string | null): Promise<unknown> =>
+      patch(NAMESPACES, { name: 'play' }, { metadata: { labels: { tier } } });
+    try {
+      const evaluated = await evaluatedBy(running, async () => {
+        await label('prod');
+        await eventually(
+          () => running.findings.filter((one) => one.startsWith('cap/prod')),
+          [
+            'cap/prod fail Pod play/bad',
+            'cap/prod fail Pod play/good',
+            'cap/prod fail Pod shop/bad',
+            'cap/prod fail Pod shop/good',
+          ],
+        );
+      });
+      assert.deepEqual(evaluated, ['kw.cap.prod play/bad', 'kw.cap.prod play/good']);
+    } finally {
+      await label(null);
+    }
+    await eventually(
+      () => running.findings.filter((one) => one.startsWith('cap/prod')),
+      ['cap/prod fail Pod shop/bad', 'cap/prod fail Pod shop/good'],
+    );
+  });
+
+  it('asks after a change of parameters the policy that reads them, in their namespace', async () => {
+    await admin.create(POLICIES, policyObject('limits', celSpec(NOT_LATEST, { parameters: LIMITS })));
+    await using running = await scanned(['kw.cap.limits']);
+    const limits = (expression: string): KubernetesObject => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { namespace: 'play', name: 'limits' },
+      data: { expression },
+    });
+    const evaluated = await evaluatedBy(running, async () => {
+      await admin.create(CONFIG_MAPS, limits("object.metadata.name == 'bad'"));
+      await eventually(() => running.findings, ['cap/limits fail Pod play/good', 'cap/limits fail Pod shop/bad']);
+    });
+    assert.deepEqual([...new Set(evaluated)], ['kw.cap.limits play/bad', 'kw.cap.limits play/good']);
+    await admin.delete(CONFIG_MAPS, { namespace: 'play', name: 'limits' });
+    await eventually(() => running.findings, ['cap/limits fail Pod play/bad', 'cap/limits fail Pod shop/bad']);
+  });
+
+  it('keeps no finding of an older generation of a policy, and none of one that is gone', async () => {
+    await admin.create(POLICIES, policyObject('changing', celSpec(NOT_LATEST)));
+    await admin.create(POLICIES, policyObject('other', celSpec("object.metadata.name != 'bad'")));
+    await using running = await scanned(['kw.cap.changing', 'kw.cap.other']);
+    const evaluated = await evaluatedBy(running, async () => {
+      await patch(POLICIES, { name: 'changing' }, { spec: { settings: { validations: [{ expression: 'false' }] } } });
+      await eventually(
+        () => [...running.auditor.ofPolicy('kw.cap.changing')].map(({ policyGeneration }) => policyGeneration),
+        [2, 2, 2, 2],
+      );
+      await eventually(states(running, 'kw.cap.changing'), ['pods Scanned']);
+    });
+    assert.ok(
+      evaluated.every((one) => one.startsWith('kw.cap.changing ')),
+      evaluated.join('\n'),
+    );
+    assert.equal(running.auditor.generationOf('kw.cap.changing'), 2);
+    await patch(POLICIES, { name: 'changing' }, { spec: { rules: [ruleFor('replicationcontrollers')] } as JsonObject });
+    await eventually(() => running.findings, ['cap/other fail Pod play/bad', 'cap/other fail Pod shop/bad']);
+    await admin.delete(POLICIES, { name: 'other' });
+    await eventually(() => running.findings, []);
+    assert.equal(running.auditor.coverage('kw.cap.other'), undefined);
+  });
+
+  it('says what is forbidden in the middle, and goes on with others', async () => {
+    let isForbidden = false;
+    const refuse = (): never => {
+      throw new ApiError(403, 'Forbidden', 'pods is forbidden');
+    };
+    const cluster = withReads(admin, ({ resource }) => (isForbidden && resource === 'pods' ? refuse() : undefined));
+    await admin.create(POLICIES, policyObject('latest', celSpec(NOT_LATEST)));
+    await admin.create(
+      POLICIES,
+      policyObject('ports', celSpec("object.metadata.name != 'web'", { rules: [ruleFor('services')] })),
+    );
+    await using running = await scanned(['kw.cap.latest', 'kw.cap.ports'], cluster);
+    isForbidden = true;
+    // A changed policy needs a list.
+    await patch(POLICIES, { name: 'latest' }, { spec: { settings: { validations: [{ expression: 'false' }] } } });
+    await eventually(states(running, 'kw.cap.latest'), ['pods Forbidden Forbidden']);
+    assert.deepEqual(running.coverage('kw.cap.latest')[0]?.missingRule, {
+      apiGroups: [''],
+      resources: ['pods'],
+      verbs: ['list'],
+    });
+    await admin.create(SERVICES, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { namespace: 'shop', name: 'web' },
+      spec: { ports: [{ port: 80 }] },
+    });
+    await eventually(
+      () => running.findings.filter((one) => one.startsWith('cap/ports')),
+      ['cap/ports fail Service shop/web'],
+    );
+    assert.deepEqual(states(running, 'kw.cap.ports')(), ['services Scanned']);
+    const { uid = '' } = (await admin.get(POLICIES, { name: 'latest' })).metadata;
+    assert.equal(running.auditor.isSettled(uid, { group: '', kind: 'Pod' }), false);
+    isForbidden = false;
+    await eventually(states(running, 'kw.cap.latest'), ['pods Scanned']);
+    assert.equal([...running.auditor.ofPolicy('kw.cap.latest')].length, 4);
+  });
+
+  it('goes on where a list expires in the middle, and judges nothing twice', async () => {
+    let lists = 0;
+    const cluster = withReads(admin, ({ resource }, options) => {
+      if (resource === 'pods' && options.continue !== undefined) {
+        lists += 1;
+        if (lists === 1) {
+          throw new ApiError(410, 'Expired', 'the list is too old');
+        }
+      }
+      return undefined;
+    });
+    const names = Array.from({ length: 120 }, (_, index) => `many-${index}`);
+    for (const name of names) {
+      await admin.create(PODS, samplePod('play', name, `web:${name}`));
+    }
+    try {
+      await admin.create(POLICIES, policyObject('latest', celSpec(NOT_LATEST)));
+      await using running = await scanned(['kw.cap.latest'], cluster);
+      assert.equal(lists, 2);
+      assert.equal(new Set(running.evaluated).size, running.evaluated.length);
+      assert.equal(running.coverage('kw.cap.latest')[0]?.counts.scanned, 124);
+    } finally {
+      for (const name of names) {
+        await admin.delete(PODS, { namespace: 'play', name });
+      }
+    }
+  });
+
+  it('says why policies are not audited', async () => {
+    await admin.create(POLICIES, policyObject('user', celSpec("request.userInfo.username != 'x'")));
+    await using running = new RunningAuditor(admin);
+    await eventually(states(running, 'kw.cap.user'), ['* NotAuditable UserInfo']);
+    const { uid = '' } = (await admin.get(POLICIES, { name: 'user' })).metadata;
+    assert.equal(running.auditor.knowsPolicy(uid), false);
   });
 });
+
+/** A cluster whose lists and watches may fail. */
+function withReads(cluster: Cluster, before: (type: ResourceType, options: ListOptions) => undefined): Cluster {
+  const reads: Pick<Cluster, 'list' | 'watch'> = {
+    list: async (type, options = {}) => {
+      before(type, options);
+      return await cluster.list(type, options);
+    },
+    watch: (type, options = {}) => {
+      before(type, options);
+      return cluster.watch(type, options);
+    },
+  };
+  return Object.assign(Object.create(cluster) as Cluster, reads);
+}

@@ -22,7 +22,7 @@ import { type PlannedPolicy, planAuditor } from './auditor-plan.ts';
 import { ExpiringVerdicts } from './expiring-verdicts.ts';
 import { FindingStore } from './finding-store.ts';
 import { KindAudit } from './kind-audit.ts';
-import { type ChangedObject, type LookedUpObjects, looksUp, namespaceFor } from './looked-up-objects.ts';
+import { type ChangedObject, type LookedUpObjects, lookedUpFor, namespaceFor } from './looked-up-objects.ts';
 import { ObjectJudge } from './object-judge.ts';
 import { policyVersion, type PolicyVersion } from './policy-version.ts';
 
@@ -170,7 +170,7 @@ export class Auditor implements AuditFindings, Runnable {
     const expiring = stack.use(
       new ExpiringVerdicts({
         cluster: controlled.cluster,
-        judgeAgain: ({ id }) => this.#kinds.values().forEach((kind) => kind.judgeAgain(id, true)),
+        judgeAgain: (policy) => this.#kinds.values().forEach((kind) => kind.judgeAgain(policy)),
         log: controlled.log,
       }),
     );
@@ -341,18 +341,17 @@ export class Auditor implements AuditFindings, Runnable {
   }
 
   #lookAgain(object: ChangedObject): void {
+    const affected = Map.groupBy(this.#versions(), (policy) => lookedUpFor(policy, object));
     for (const kind of this.#kinds.values()) {
-      kind.lookAgain(namespaceFor(object), (policy) => looksUp(policy, object));
+      kind.lookAgain(affected.get('namespace') ?? [], namespaceFor(object));
+      kind.lookAgain(affected.get('all') ?? []);
     }
   }
 
   #retryErrors(): void {
-    for (const { id } of this.#versions()) {
-      for (const kind of this.#kinds.values()) {
-        if (kind.counts(id).unjudged > 0) {
-          kind.judgeAgain(id, false);
-        }
-      }
+    const versions = [...this.#versions()];
+    for (const kind of this.#kinds.values()) {
+      kind.lookAgain(versions.filter(({ id }) => kind.counts(id).unjudged > 0));
     }
   }
 

@@ -118,19 +118,19 @@ export class KindAudit implements PagedHandler<KubernetesObject> {
     this.#scanUnscanned();
   }
 
-  /** Judges the objects of a namespace again where what policies look up for it changed. */
-  lookAgain(namespace: string, isAffected: (policy: PolicyVersion) => boolean): void {
-    const policies = this.#policiesFor(namespace).filter(isAffected);
-    if (policies.length > 0 && (this.type.namespaced || this.#isOfNamespaces)) {
-      this.#scan({ policies: byId(policies), namespace, isForced: false });
+  /** Judges objects again where keys changed. @param namespace default: all objects */
+  lookAgain(policies: readonly PolicyVersion[], namespace?: string): void {
+    const hasObjects = namespace === undefined || this.type.namespaced || this.#isOfNamespaces;
+    const own = policies.filter((policy) => this.#policies.get(policy.id) === policy);
+    if (own.length > 0 && hasObjects) {
+      this.#scan({ policies: byId(own), isForced: false, ...(namespace === undefined ? {} : { namespace }) });
     }
   }
 
-  /** Judges all objects by a policy again. @param isForced also those whose keys did not change */
-  judgeAgain(id: string, isForced: boolean): void {
-    const policy = this.#policies.get(id);
-    if (policy !== undefined && this.#isListed) {
-      this.#scan({ policies: byId([policy]), isForced });
+  /** Judges all objects by a policy again, also those whose keys did not change. */
+  judgeAgain(policy: PolicyVersion): void {
+    if (this.#policies.get(policy.id) === policy) {
+      this.#scan({ policies: byId([policy]), isForced: true });
     }
   }
 
@@ -282,6 +282,7 @@ export class KindAudit implements PagedHandler<KubernetesObject> {
   }
 
   #scan(scan: Scan): void {
+    // A scan asks about objects that a list has brought.
     this.#scans.push(scan);
     if (!this.#isScanning) {
       this.#isScanning = true;
@@ -387,13 +388,18 @@ export class KindAudit implements PagedHandler<KubernetesObject> {
     let open = policies;
     for (let attempt = 1; attempt <= MAX_ATTEMPTS && open.length > 0 && !this.#isStopped; attempt += 1) {
       const asked = this.#changedKeys(record, created, namespace, open, how.isForced);
-      const revision = lookups.revisionOf(namespace ?? '');
+      const revisions = new Map(open.map((policy) => [policy, lookups.revisionOf(policy, namespace)]));
       const verdicts = await this.#verdictsOf(created, asked, how.isUrgent);
-      const isCurrent = revision === lookups.revisionOf(namespace ?? '');
-      // Nobody knows whether others read what was there before the change, or after it.
-      const certain = [...asked].filter(([policy]) => isCurrent || lookups.inputs(policy, namespace) === null);
-      this.#store(record, object, certain, verdicts);
-      open = isCurrent ? [] : open.filter((policy) => lookups.inputs(policy, namespace) !== null);
+      // Nobody knows whether others read what was there before a change, or after it.
+      const isCertain = (policy: PolicyVersion): boolean =>
+        lookups.inputs(policy, namespace) === null || revisions.get(policy) === lookups.revisionOf(policy, namespace);
+      this.#store(
+        record,
+        object,
+        [...asked].filter(([policy]) => isCertain(policy)),
+        verdicts,
+      );
+      open = open.filter((policy) => !isCertain(policy));
     }
   }
 

@@ -57,7 +57,7 @@ export class LookedUpObjects {
 
   #changed(objects: readonly ChangedObject[]): void {
     for (const namespace of objects.map(namespaceFor)) {
-      this.#revisions.set(namespace, this.revisionOf(namespace) + 1);
+      this.#revisions.set(namespace, (this.#revisions.get(namespace) ?? 0) + 1);
     }
     this.#listeners.forEach((listener) => listener(objects));
   }
@@ -68,9 +68,10 @@ export class LookedUpObjects {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Changes whenever an object for the namespace does. */
-  revisionOf(namespace: string): number {
-    return this.#revisions.get(namespace) ?? 0;
+  /** Changes whenever something does that a policy looks up for objects of a namespace. */
+  revisionOf({ parameters }: Needs, namespace: string | undefined): number {
+    const namespaces = new Set([namespace, ...parameters.map((one) => one.namespace)]);
+    return [...namespaces].reduce((sum, one) => sum + (this.#revisions.get(one ?? '') ?? 0), 0);
   }
 
   /** Whether all that policies need is known. */
@@ -82,13 +83,15 @@ export class LookedUpObjects {
     );
   }
 
-  /** What a policy looks up for objects of a namespace, as a part of keys. */
+  /** What a policy looks up for objects of a namespace, as a part of keys; null: nothing. */
   inputs({ readsNamespaces, parameters }: Needs, namespace: string | undefined): JsonValue {
-    return namespace === undefined || (!readsNamespaces && parameters.length === 0)
+    return !readsNamespaces && parameters.length === 0
       ? null
       : [
-          readsNamespaces ? this.#text('v1', 'Namespace', { name: namespace }) : null,
-          ...parameters.map(({ apiVersion, kind, name }) => this.#text(apiVersion, kind, { namespace, name })),
+          readsNamespaces && namespace !== undefined ? this.#text('v1', 'Namespace', { name: namespace }) : null,
+          ...parameters.map(({ apiVersion, kind, name, namespace: own = namespace }) =>
+            own === undefined ? null : this.#text(apiVersion, kind, { namespace: own, name }),
+          ),
         ];
   }
 
@@ -102,11 +105,19 @@ export function namespaceFor({ namespace, name }: ChangedObject): string {
   return namespace ?? name;
 }
 
-/** Whether a policy looks an object up for the objects of its namespace. */
-export function looksUp({ readsNamespaces, parameters }: Needs, { apiVersion, kind, name }: ChangedObject): boolean {
-  return apiVersion === 'v1' && kind === 'Namespace'
-    ? readsNamespaces
-    : parameters.some((one) => one.apiVersion === apiVersion && one.kind === kind && one.name === name);
+/** The objects that a policy looks a changed object up for: those of its namespace, all, or none. */
+export function lookedUpFor(
+  { readsNamespaces, parameters }: Needs,
+  { apiVersion, kind, namespace, name }: ChangedObject,
+): 'namespace' | 'all' | 'none' {
+  if (apiVersion === 'v1' && kind === 'Namespace') {
+    return readsNamespaces ? 'namespace' : 'none';
+  }
+  const used = parameters.filter((one) => one.apiVersion === apiVersion && one.kind === kind && one.name === name);
+  if (used.some((one) => one.namespace !== undefined && one.namespace === namespace)) {
+    return 'all';
+  }
+  return used.some((one) => one.namespace === undefined) ? 'namespace' : 'none';
 }
 
 function kindId(apiVersion: string, kind: string): string {

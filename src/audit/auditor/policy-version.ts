@@ -1,6 +1,7 @@
 // A policy as it was loaded, and what its verdicts depend on.
 import { isDeepStrictEqual } from 'node:util';
 import { moduleUses } from '../../engine/definition/index.ts';
+import type { ParametersResource } from '../../engine/index.ts';
 import { objectNeeds } from '../../evaluation/object-feeds/index.ts';
 import type { HostedPolicy } from '../../evaluation/index.ts';
 import { isBuiltin } from '../../modules/index.ts';
@@ -23,8 +24,8 @@ export interface PolicyVersion extends KindPolicy {
   readonly digests: Readonly<Record<string, string>>;
   readonly keys: VerdictKeys;
   readonly readsNamespaces: boolean;
-  /** Kinds and names of the objects with its parameters. */
-  readonly parameters: readonly { readonly apiVersion: string; readonly kind: string; readonly name: string }[];
+  /** The objects with its parameters; of the namespace of the judged object where they name none. */
+  readonly parameters: readonly ParametersResource[];
   /** Kinds that it looks up while it runs. */
   readonly looksUp: readonly ContextAwareResource[];
   /** Whether its verdicts may depend on more than their keys: they expire. */
@@ -47,7 +48,7 @@ export function policyVersion(
   }
   const { definition, match } = hosted;
   const uses = moduleUses(definition);
-  const { kinds, readsNamespaces } = objectNeeds(uses, [match]);
+  const { readsNamespaces } = objectNeeds(uses, [match]);
   const looksUp = uses.flatMap(({ contextAwareResources }) => contextAwareResources);
   return {
     ...policy,
@@ -56,7 +57,9 @@ export function policyVersion(
     digests,
     keys: new VerdictKeys({ definition, match, digests }),
     readsNamespaces,
-    parameters: kinds,
+    parameters: uses.flatMap(({ parameters }) =>
+      parameters !== undefined && 'resource' in parameters.from ? [parameters.from.resource] : [],
+    ),
     looksUp,
     // Nobody knows whether other modules call the host.
     expires:

@@ -11,6 +11,8 @@ export interface ModuleReads {
   readonly module: string;
   /** Undefined: the module gets the whole request, and nobody knows what it reads of that. */
   readonly reads: readonly FieldRead[] | undefined;
+  /** Whether it may read more, because parameters replace settings. */
+  readonly readsMore?: boolean;
   /** The requests that the settings match, if they say so. */
   readonly constraints?: RequestConstraints | undefined;
 }
@@ -24,10 +26,12 @@ export function moduleReads(definition: PolicyDefinition): readonly ModuleReads[
     : definition.members.map((use) => ({ member: use.name, module: use.module, ...readsOf(use) }));
 }
 
-function readsOf({ module, settingsJson }: ModuleUse): Pick<ModuleReads, 'reads' | 'constraints'> {
+function readsOf({ module, settingsJson, parameters }: ModuleUse): Omit<ModuleReads, 'member' | 'module'> {
   if (!isBuiltin(module)) {
     return { reads: undefined };
   }
   const { problems, constraints, reads } = builtins.check(parseBuiltin(module), parseJson(settingsJson));
-  return problems.length > 0 ? { reads: [] } : { constraints, reads: reads() };
+  return problems.length > 0
+    ? { reads: [] }
+    : { constraints, reads: reads(), ...(parameters === undefined ? {} : { readsMore: true }) };
 }
