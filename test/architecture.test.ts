@@ -31,10 +31,10 @@ const ORDER = [
   'lifecycle',
   'governance',
   'network-policy',
+  'audit',
   'controller',
   'explain',
   'installation',
-  'audit',
   'fleet',
   'console',
   'cli',
@@ -274,7 +274,7 @@ describe('the thread that answers host calls', () => {
 });
 
 /** Folders with parts that have an entry of their own. */
-const IN_PARTS = ['control', 'governance', 'installation', 'lifecycle', 'modules', 'network-policy'];
+const IN_PARTS = ['audit', 'control', 'governance', 'installation', 'lifecycle', 'modules', 'network-policy'];
 
 /** The folders of modules, without repetition; of those with parts, the parts. */
 function foldersOf(modules: readonly string[]): readonly string[] {
@@ -340,6 +340,7 @@ describe('the API server of `start`', () => {
     const loaded = loadedWith(['apiserver.ts', 'run-apiserver.ts'].map((name) => join('cli', 'start', name)));
     assert.deepEqual(foldersOf(loaded), [
       'apiserver',
+      'audit/access-rules',
       'cel',
       'cli',
       'cluster',

@@ -12,3 +12,4 @@ export { policiesOfCluster } from './policies-of-cluster.ts';
 export { Auditor } from './auditor/auditor.ts';
 export { logFindings } from './auditor/log-findings.ts';
 export { LookedUpObjects } from './auditor/looked-up-objects.ts';
+export { AuditStatusController } from './policy-status/audit-status-controller.ts';

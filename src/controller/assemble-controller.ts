@@ -1,4 +1,5 @@
 // Assembles the controllers of a cluster: replicas, policies, the webhook for our own kinds, governance, NetworkPolicies.
+import { AUDITOR_RULES } from '../audit/access-rules/index.ts';
 import type { Cluster } from '../cluster/index.ts';
 import { GovernanceControllers, OtherControllers } from '../governance/index.ts';
 import { GOVERNANCE_CONTROLLER_RULES } from '../governance/access-rules/index.ts';
@@ -122,6 +123,7 @@ export function assembleController(options: AssemblyOptions): AssembledControlle
     ...(exemptNamespaces === undefined ? {} : { exemptNamespaces }),
     ...(options.isAudited === undefined ? {} : { isAudited: options.isAudited }),
     furtherRules: [
+      ...(options.isAudited === false ? [] : AUDITOR_RULES),
       ...(options.governance === undefined ? [] : GOVERNANCE_CONTROLLER_RULES),
       ...(options.networkPolicyStatus === undefined ? [] : NETWORK_POLICY_STATUS_RULES),
     ],

@@ -1,4 +1,5 @@
 // The parts of a controller that manages the pods, Services and certificates of policy servers.
+import { AUDITOR_ACCOUNT } from '../audit/access-rules/index.ts';
 import { join } from 'node:path';
 import { Gauge } from 'prom-client';
 import {
@@ -64,7 +65,9 @@ export function controllerService(namespace: string): {
 
 /** Users that are exempt from policies, so that Portcullis can repair a policy server that is down. */
 export function productIdentities(namespace: string): readonly string[] {
-  return [CONTROLLER_SERVICE, `${POLICY_SERVER_PREFIX}*`].map((name) => serviceAccountUser(namespace, name));
+  return [CONTROLLER_SERVICE, AUDITOR_ACCOUNT, `${POLICY_SERVER_PREFIX}*`].map((name) =>
+    serviceAccountUser(namespace, name),
+  );
 }
 
 /** The username of a service account. */

@@ -21,7 +21,7 @@ export { kubewardenControllers } from './kubewarden.ts';
 export { controllerDeployment } from './objects/controller-objects.ts';
 export { isSection, valuesDeclaration } from './objects/install-values.ts';
 export type { InstallValues, ValueDeclaration, ValueSection } from './objects/install-values.ts';
-export { CONTROLLER, PRODUCT_LABELS, isInstalledObject } from './objects/naming.ts';
+export { AUDITOR, CONTROLLER, PRODUCT_LABELS, isInstalledObject } from './objects/naming.ts';
 export type { InstallContext } from './objects/naming.ts';
 export { isForeignGovernanceKind, takeOverHint } from './open-cluster-management.ts';
 export { configurationName, isOurConfiguration } from './our-configurations.ts';

@@ -7,6 +7,7 @@ import {
   type OwnKind,
   valueAt,
 } from '../resources/index.ts';
+import { auditor } from './objects/auditor-objects.ts';
 import { accessGuard } from './objects/access-guard.ts';
 import { contextAwareAccess, controllerAccess, namespaceAccess, userRoles } from './objects/access-objects.ts';
 import { certManagerCertificates } from './objects/certificate-objects.ts';
@@ -72,6 +73,7 @@ export const INSTALL_PARTS: readonly InstallPart[] = [
   { name: 'certificates', when: 'certificates.certManager.enabled', objects: certManagerCertificates },
   { name: 'service', objects: controllerService },
   { name: 'deployment', objects: controllerDeployment },
+  { name: 'auditor', when: 'auditor.enabled', objects: auditor },
   { name: 'pod-monitors', when: 'monitoring.podMonitor.enabled', objects: podMonitors },
   { name: 'alerts', when: 'monitoring.prometheusRule.enabled', objects: prometheusRule },
   { name: 'policy-server', when: 'policyServer.enabled', objects: defaultPolicyServer },

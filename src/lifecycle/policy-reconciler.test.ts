@@ -6,6 +6,7 @@ import { ApiError, type Cluster, ClusterError } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
   ANNOTATIONS,
+  AUDITOR_FIELD_MANAGER,
   CLUSTER_ADMISSION_POLICIES,
   type ClusterAdmissionPolicy,
   type AuditStatus,
@@ -245,7 +246,7 @@ class Scene implements AsyncDisposable {
       metadata: { ...KEY },
       status: { audit: AUDIT },
     };
-    const options = { subresource: 'status', fieldManager: 'portcullis-auditor' };
+    const options = { subresource: 'status', fieldManager: AUDITOR_FIELD_MANAGER };
     await this.cluster.admin.patch(CLUSTER_ADMISSION_POLICIES, KEY, { type: 'apply', body: asJson(body) }, options);
   }
 

@@ -90,6 +90,7 @@ export {
   MODULES_KEPT,
   POLICY_ENFORCED,
 } from './kind-declarations/common-schemas.ts';
+export { MAX_AUDIT_MESSAGE, MAX_AUDITED_KINDS, MAX_LISTED_FINDINGS } from './kind-declarations/audit-status.ts';
 export type { AuditStatus } from './kind-declarations/audit-status.ts';
 export type {
   MonitoredRequest,
@@ -109,6 +110,7 @@ export {
   ANNOTATIONS,
   refreshRequest,
   CONTEXT_AWARE_LABEL,
+  AUDITOR_FIELD_MANAGER,
   AUDITOR_LABEL,
   CONTROLLER_FIELD_MANAGER,
   KUBEWARDEN_FINALIZERS,

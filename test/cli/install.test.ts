@@ -128,7 +128,11 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     const upgrade = await done('install', '--no-wait', '--image', 'registry.example.com/portcullis:2.0.0');
     assert.deepEqual(
       upgrade.stdout.split('\n').filter((line) => line.endsWith(' configured')),
-      ['deployment.apps/portcullis-controller configured', 'policyserver.policies.kubewarden.io/default configured'],
+      [
+        'deployment.apps/portcullis-controller configured',
+        'deployment.apps/portcullis-auditor configured',
+        'policyserver.policies.kubewarden.io/default configured',
+      ],
     );
   });
 
@@ -244,6 +248,7 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
       const labels = { 'app.kubernetes.io/part-of': 'portcullis' };
       await cluster.expect('POST', roles, { metadata: { name: 'of-a-user', labels }, rules: [] });
       const off = {
+        auditor: { enabled: false },
         governance: { enabled: false },
         networkPolicyStatus: { enabled: false },
         networkPolicy: { enabled: false },

@@ -31,6 +31,8 @@ describe('the processes of portcullis start', () => {
     succeeded(await started.portcullis(['apply', '-f', PINNED]));
     await isActive('pinned-images');
     await judges();
+    // The auditor is the last to start.
+    await allRunning();
   });
   after(() => started[Symbol.asyncDispose]());
 
@@ -115,12 +117,53 @@ describe('the processes of portcullis start', () => {
     'answer requests before the controller works, where both want a processor',
     { skip: process.platform !== 'linux' },
     () => {
-      const { apiserver = 0, controller = 0, 'policy-server': server = 0 } = started.processes();
-      const [ofServer, ofController] = [getPriority(server), getPriority(controller)];
+      const { apiserver = 0, auditor = 0, controller = 0, 'policy-server': server = 0 } = started.processes();
+      const [ofServer, ofController, ofAuditor] = [getPriority(server), getPriority(controller), getPriority(auditor)];
       assert.equal(getPriority(apiserver), ofServer);
       assert.ok(ofController > ofServer, `${ofController}, expected more than ${ofServer}`);
+      assert.ok(ofAuditor > ofServer, `${ofAuditor}, expected more than ${ofServer}`);
     },
   );
+
+  it('find existing objects that a policy would reject, and show them on the policy', async () => {
+    const name = 'at-most-five-replicas';
+    const deployment = {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'old' },
+      spec: {
+        replicas: 50,
+        selector: { matchLabels: { app: 'old' } },
+        template: { metadata: { labels: { app: 'old' } }, spec: { containers: [{ name: 'a', image: 'a:1' }] } },
+      },
+    };
+    succeeded(await started.portcullis(['apply', '-f', '-'], JSON.stringify(deployment)));
+    const policy = {
+      apiVersion: 'policies.kubewarden.io/v1',
+      kind: 'ClusterAdmissionPolicy',
+      metadata: { name },
+      spec: {
+        module: 'builtin:cel',
+        mutating: false,
+        rules: [{ apiGroups: ['apps'], apiVersions: ['v1'], resources: ['deployments'], operations: ['CREATE'] }],
+        settings: { validations: [{ expression: 'object.spec.replicas <= 5', message: 'at most five' }] },
+      },
+    };
+    succeeded(await started.portcullis(['apply', '-f', '-'], JSON.stringify(policy)));
+    const isFound = '--for=jsonpath={.status.audit.summary}=1';
+    succeeded(await started.portcullis(['wait', `cap/${name}`, isFound, '--timeout=60s']));
+    assert.match(
+      succeeded(await started.portcullis(['get', `cap/${name}`])),
+      /^NAME .* READY +FINDINGS +REASON +AGE\nat-most-five-replicas .* 1 +1 +Serving /,
+    );
+    assert.match(
+      succeeded(await started.portcullis(['explain', `cap/${name}`])),
+      /Existing objects: Complete: 1 of 1 objects would be rejected/,
+    );
+    succeeded(await started.portcullis(['delete', 'deployment/old']));
+    const isGone = '--for=jsonpath={.status.audit.summary}=0';
+    succeeded(await started.portcullis(['wait', `cap/${name}`, isGone, '--timeout=60s']));
+  });
 
   it('judge requests while there is no controller', async () => {
     await without('controller', async () => {
@@ -165,7 +208,12 @@ describe('the processes of portcullis start', () => {
   it('have credentials that other users of the machine cannot read', () => {
     const folder = join(started.dataDir, 'credentials');
     const files = readdirSync(folder);
-    assert.deepEqual(files.toSorted(), ['controller.kubeconfig', 'policy-server.kubeconfig', 'tokens.json']);
+    assert.deepEqual(files.toSorted(), [
+      'auditor.kubeconfig',
+      'controller.kubeconfig',
+      'policy-server.kubeconfig',
+      'tokens.json',
+    ]);
     const modes = [started.kubeconfig, ...files.map((file) => join(folder, file))].map((file) => statSync(file).mode);
     assert.deepEqual(new Set(modes.map((mode) => (mode & 0o777).toString(8))), new Set(['600']));
     assert.equal(statSync(folder).mode & 0o777, 0o700);
@@ -186,6 +234,15 @@ describe('the processes of portcullis start', () => {
     [
       'policy-server',
       'policy-server-default',
+      [
+        ['POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'mine' } }],
+        ['DELETE', '/apis/policies.kubewarden.io/v1/clusteradmissionpolicies/pinned-images'],
+        ['DELETE', '/apis/portcullis.dev/v1/namespaces/portcullis/policyrevisions/kw.cap.pinned-images-1'],
+      ],
+    ],
+    [
+      'auditor',
+      'portcullis-auditor',
       [
         ['POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'mine' } }],
         ['DELETE', '/apis/policies.kubewarden.io/v1/clusteradmissionpolicies/pinned-images'],

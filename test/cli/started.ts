@@ -13,13 +13,14 @@ import { COMMAND, type CommandResult, ENVIRONMENT, portcullis, ROOT, run } from 
 const START_MS = 60_000;
 
 /** The processes of a cluster. */
-export const ROLES = ['apiserver', 'controller', 'policy-server'] as const;
+export const ROLES = ['apiserver', 'controller', 'policy-server', 'auditor'] as const;
 type RoleName = (typeof ROLES)[number];
 /** The commands that they are. */
 const COMMANDS: Readonly<Record<string, RoleName>> = {
   apiserver: 'apiserver',
   controller: 'controller',
   serve: 'policy-server',
+  auditor: 'auditor',
 };
 
 /** A command that goes on. */

@@ -1,13 +1,13 @@
 // `portcullis auditor`: knows at any time which existing objects of a cluster its policies would reject.
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { Auditor, logFindings, LookedUpObjects } from '../../audit/index.ts';
+import { Auditor, AuditStatusController, logFindings, LookedUpObjects } from '../../audit/index.ts';
 import { KubernetesCluster } from '../../cluster/index.ts';
 import { CLUSTER_OWNER, EvaluationHost } from '../../evaluation/index.ts';
 import { probeRoutes, RoutedServer } from '../../https/index.ts';
 import { createLog, type Logger } from '../../log/index.ts';
 import { MetricsEndpoint } from '../../metrics/index.ts';
-import { namespaceOfPolicyId } from '../../resources/index.ts';
+import { AUDITOR_FIELD_MANAGER, namespaceOfPolicyId } from '../../resources/index.ts';
 import { controlledCluster, LeaderElector, Runtime } from '../../runtime/index.ts';
 import { endThreads, runInBackground } from '../../threads/index.ts';
 import { electionTimes } from '../controller/controller-flags.ts';
@@ -20,7 +20,6 @@ import { auditorCommandWithFlags, type AuditorFlags } from './auditor-flags.ts';
 
 /** The Lease of leader election. */
 const LEASE = 'portcullis-auditor';
-const FIELD_MANAGER = 'portcullis-auditor';
 /** Timeout of a request of the election as a share of the renew deadline, so that there is time for a second one. */
 const ELECTION_REQUEST_SHARE = 0.5;
 
@@ -41,7 +40,7 @@ async function auditor(flags: AuditorFlags): Promise<void> {
   // Stops what already runs when the rest fails to start.
   await using running = new AsyncDisposableStack();
   running.defer(endThreads);
-  const cluster = running.use(new KubernetesCluster(connection, { fieldManager: FIELD_MANAGER }));
+  const cluster = running.use(new KubernetesCluster(connection, { fieldManager: AUDITOR_FIELD_MANAGER }));
   const controlled = controlledCluster({ cluster, log });
   const lookups = new LookedUpObjects();
   const host = running.use(await evaluationHost(flags, { cluster, lookups, log }));
@@ -62,7 +61,9 @@ async function auditor(flags: AuditorFlags): Promise<void> {
   });
   logFindings(audit, log);
   const requestTimeoutMs = Math.trunc(times.renewDeadlineMs * ELECTION_REQUEST_SHARE);
-  const election = running.use(new KubernetesCluster(connection, { fieldManager: FIELD_MANAGER, requestTimeoutMs }));
+  const election = running.use(
+    new KubernetesCluster(connection, { fieldManager: AUDITOR_FIELD_MANAGER, requestTimeoutMs }),
+  );
   const elector = new LeaderElector({
     ...times,
     cluster: election,
@@ -73,7 +74,7 @@ async function auditor(flags: AuditorFlags): Promise<void> {
   });
   const runtime = new Runtime({ log, ...(flags.leaderElect ? { elector } : {}) })
     .add('cache', controlled.caches)
-    .add('leader', audit);
+    .add('leader', audit, new AuditStatusController({ ...controlled, audited: audit }));
   const pages = new MetricsEndpoint([controlled]);
   const operations = new RoutedServer({
     name: 'operations',

@@ -33,6 +33,8 @@ export interface ValuesRecord {
 /** What is in the cluster of an installation. */
 export interface InstalledObjects {
   readonly deployment: KubernetesObject;
+  /** The Deployment of the auditor. */
+  readonly auditor?: KubernetesObject;
   readonly policyServer?: KubernetesObject;
   /** ClusterRoles that are bound for Policies. */
   readonly governanceRoles: readonly string[];
@@ -58,6 +60,7 @@ const FLAGS: Readonly<Record<string, string>> = {
   'controller.unservedPolicies': 'unserved-policies',
   'controller.logLevel': 'log-level',
   'controller.logFormat': 'log-fmt',
+  'auditor.enabled': 'auditor',
   'governance.enabled': 'governance',
   'governance.mode': 'governance-mode',
   'governance.clusterName': 'cluster-name',
@@ -79,6 +82,15 @@ const DEPLOYMENT_FIELDS: Readonly<Record<string, Path>> = {
   'controller.tolerations': [...POD, 'tolerations'],
   'controller.affinity': [...POD, 'affinity'],
   'controller.priorityClassName': [...POD, 'priorityClassName'],
+};
+/** Values that are fields of the auditor's Deployment, by path. */
+const AUDITOR_FIELDS: Readonly<Record<string, Path>> = {
+  'auditor.replicas': ['spec', 'replicas'],
+  'auditor.resources': [...CONTAINER, 'resources'],
+  'auditor.nodeSelector': [...POD, 'nodeSelector'],
+  'auditor.tolerations': [...POD, 'tolerations'],
+  'auditor.affinity': [...POD, 'affinity'],
+  'auditor.priorityClassName': [...POD, 'priorityClassName'],
 };
 /** Values that are fields of the default PolicyServer, by path. */
 const POLICY_SERVER_FIELDS: Readonly<Record<string, Path>> = {
@@ -157,7 +169,7 @@ function isSame(one: JsonValue, other: JsonValue | undefined): boolean {
 
 /** Values that can be read in the cluster, by path. */
 function liveValues(installed: InstalledObjects, version: string): Readonly<Record<string, JsonValue>> {
-  const { deployment, policyServer, governanceRoles } = installed;
+  const { auditor, deployment, policyServer, governanceRoles } = installed;
   const args = textsOf(at(deployment, [...CONTAINER, 'args']));
   const isGoverning = !args.includes('--governance=false');
   const flags = Object.entries(FLAGS).flatMap(([path, flag]) => {
@@ -170,6 +182,7 @@ function liveValues(installed: InstalledObjects, version: string): Readonly<Reco
   return Object.fromEntries([
     ...flags,
     ...fields(deployment, DEPLOYMENT_FIELDS),
+    ...(auditor === undefined ? [] : fields(auditor, AUDITOR_FIELDS)),
     ...(policyServer === undefined ? [] : fields(policyServer, POLICY_SERVER_FIELDS)),
     ...(isGoverning ? [['governance.roles', [...governanceRoles]] as const] : []),
   ]);

@@ -10,6 +10,7 @@ import {
   valueAt,
 } from '../../resources/index.ts';
 import {
+  AUDITOR,
   CLUSTER_BINDINGS,
   CONTROLLER,
   DEPLOYMENTS,
@@ -44,10 +45,12 @@ async function readObjects(cluster: KubernetesCluster, context: InstallContext):
   if (deployment === undefined) {
     return undefined;
   }
+  const auditor = await unlessGone(cluster.get(DEPLOYMENTS, { namespace, name: AUDITOR }));
   const policyServer = await unlessGone(cluster.get(POLICY_SERVERS, { name: DEFAULT_POLICY_SERVER }));
   const bindings = await listAll(cluster, CLUSTER_BINDINGS, { labelSelector: GOVERNANCE_BINDINGS });
   return {
     deployment,
+    ...(auditor === undefined ? {} : { auditor }),
     ...(policyServer === undefined ? {} : { policyServer }),
     governanceRoles: bindings.items.map((binding) => textOf(valueAt(binding, 'roleRef', 'name'))).toSorted(),
     parts: await readParts(cluster, context),

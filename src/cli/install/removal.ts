@@ -30,6 +30,7 @@ import { oneLine } from '../table.ts';
 import { writeLastStatuses } from './last-statuses.ts';
 import {
   ACCESS_GUARDS,
+  AUDITOR,
   CLUSTER_BINDINGS,
   CLUSTER_ROLES,
   CONTROLLER,
@@ -47,7 +48,7 @@ import {
   ROLE_BINDINGS,
   WEBHOOK_CONFIGURATIONS,
 } from '../../installation/index.ts';
-import { PASSED_ON } from '../../installation/objects/index.ts';
+import { AUDITED_KINDS, PASSED_ON } from '../../installation/objects/index.ts';
 import { removeFinalizers } from './remove-finalizers.ts';
 import { checkNamespace, checkRights } from './preflight.ts';
 
@@ -111,6 +112,7 @@ export class Removal {
     await this.#remove(ROLE_BINDINGS, { namespace: this.#namespace, name: CONTROLLER });
     // Before the roles that it aggregates: Kubernetes writes it when one of those is deleted, and might create it again.
     await this.#remove(CLUSTER_ROLES, { name: PASSED_ON });
+    await this.#removeAuditor();
     await this.#removeController();
     await this.#removeWebhooks(SWEEPS);
     // Once no controller can write them again.
@@ -159,7 +161,9 @@ export class Removal {
     await this.#removeNetworkPolicyStatuses();
     await this.#removeLabelled(CLUSTER_BINDINGS);
     await this.#removeLabelled(DEPLOYMENTS, this.#namespace);
-    await this.#remove(LEASES, { namespace: this.#namespace, name: CONTROLLER });
+    for (const name of [CONTROLLER, AUDITOR]) {
+      await this.#remove(LEASES, { namespace: this.#namespace, name });
+    }
     for (const type of OWNED_KINDS) {
       await this.#removeLabelled(type, this.#namespace);
     }
@@ -187,6 +191,9 @@ export class Removal {
         ...rightsTo(['delete'], ROLE_BINDINGS, this.#namespace, CONTROLLER),
         ...rightsTo(['delete'], CLUSTER_ROLES, undefined, PASSED_ON),
         ...rightsTo(['delete'], DEPLOYMENTS, this.#namespace, CONTROLLER),
+        ...rightsTo(['delete'], CLUSTER_BINDINGS, undefined, AUDITOR),
+        ...rightsTo(['delete'], CLUSTER_ROLES, undefined, AUDITED_KINDS),
+        ...rightsTo(['delete'], DEPLOYMENTS, this.#namespace, AUDITOR),
         ...rightsTo(['get', 'list', 'watch'], PODS, this.#namespace),
       ];
       await checkRights(this.#cluster, rights, 'remove the webhooks and stop the controller');
@@ -229,6 +236,13 @@ export class Removal {
         return;
       }
     }
+  }
+
+  /** It would write into the last statuses of policies. */
+  async #removeAuditor(): Promise<void> {
+    await this.#remove(CLUSTER_BINDINGS, { name: AUDITOR });
+    await this.#remove(CLUSTER_ROLES, { name: AUDITED_KINDS });
+    await this.#remove(DEPLOYMENTS, { namespace: this.#namespace, name: AUDITOR });
   }
 
   async #removeController(): Promise<void> {

@@ -1,5 +1,6 @@
-// Users of the cluster of `portcullis start`: controller and policy server have the same rights as in any other cluster, but that
-// policies may read all that there is.
+// Users of the cluster of `portcullis start`: controller, policy server and auditor have the same rights as in any other cluster, but
+// that policies and audits may read all that there is.
+import { AUDITOR_ACCOUNT, AUDITOR_RULES } from '../../audit/access-rules/index.ts';
 import type { EmbeddedCluster, UserInfo } from '../../apiserver/index.ts';
 import {
   ACCESS_REVIEW_RULES,
@@ -38,6 +39,7 @@ const RBAC_GROUP = 'rbac.authorization.k8s.io';
 const CLUSTER_BINDINGS = knownKind(`${RBAC_GROUP}/v1`, 'ClusterRoleBinding');
 
 export const CONTROLLER_USER = serviceAccount(CONTROLLER);
+export const AUDITOR_USER = serviceAccount(AUDITOR_ACCOUNT);
 export const POLICY_SERVER_USER = serviceAccount(POLICY_SERVER_ACCOUNT);
 
 /** Creates the namespace of Portcullis, its service accounts and their roles, and the roles for users. */
@@ -70,7 +72,7 @@ export async function grantGovernance(cluster: EmbeddedCluster, roles: readonly 
 function accessObjects(): readonly KubernetesObject[] {
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: PRODUCT_NAMESPACE } },
-    ...[CONTROLLER, POLICY_SERVER_ACCOUNT].map(serviceAccountObject),
+    ...[CONTROLLER, POLICY_SERVER_ACCOUNT, AUDITOR_ACCOUNT].map(serviceAccountObject),
     ...grant(CONTROLLER, 'ClusterRole', [
       ...CONTROLLER_RULES,
       ...OWN_KINDS_RULES,
@@ -83,6 +85,8 @@ function accessObjects(): readonly KubernetesObject[] {
     ...grant(CONTROLLER, 'Role', CONTROLLER_NAMESPACE_RULES),
     ...grant(POLICY_SERVER_ACCOUNT, 'Role', REPLICA_RULES),
     ...grant(POLICY_SERVER_ACCOUNT, 'ClusterRole', [...REPLICA_CLUSTER_RULES, ...POLICY_READER_RULES]),
+    // No other auditor runs, so that it elects no leader.
+    ...grant(AUDITOR_ACCOUNT, 'ClusterRole', [...AUDITOR_RULES, ...POLICY_READER_RULES]),
     ...userRoles(false),
   ];
 }

@@ -55,9 +55,15 @@ export function credentialFiles(dataDir: string): {
   readonly user: string;
   readonly controller: string;
   readonly policyServer: string;
+  readonly auditor: string;
 } {
   const file = (name: string): string => join(dataDir, 'credentials', `${name}.kubeconfig`);
-  return { user: join(dataDir, 'kubeconfig'), controller: file('controller'), policyServer: file('policy-server') };
+  return {
+    user: join(dataDir, 'kubeconfig'),
+    controller: file('controller'),
+    policyServer: file('policy-server'),
+    auditor: file('auditor'),
+  };
 }
 
 /** Ends the access of all clients of an earlier run. */

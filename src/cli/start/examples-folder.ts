@@ -27,6 +27,9 @@ export const POLICY_EXAMPLE_FILES: readonly string[] = [
   ...POLICY_EXAMPLES.map((name) => join(EXAMPLES, name, 'policy.yaml')),
 ];
 
+/** Objects from before the policies, which these would reject. */
+export const EXISTING_OBJECTS_EXAMPLE = join(EXAMPLES, 'existing-objects', 'old-shop.yaml');
+
 /** A stand-in for a network provider, and a NetworkPolicy that it supports in part. */
 export const NETWORK_POLICY_EXAMPLE = join(EXAMPLES, 'network-policy', 'cluster.yaml');
 

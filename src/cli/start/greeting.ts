@@ -14,6 +14,14 @@ const IS_DEGRADED = "'--for=jsonpath={.status.phase}=Degraded'";
 
 /** The status that the operator of the example would have: no node runs it here. */
 const OPERATOR_RUNS = '{"status":{"replicas":1,"readyReplicas":1,"availableReplicas":1}}';
+/** Some objects of the examples are older than the policies. */
+const EXISTING_LINES = [
+  '',
+  'Existing objects: two are older than the policies, which would reject them today.',
+  '',
+  '  kubectl get cap -o custom-columns=NAME:.metadata.name,FINDINGS:.status.audit.summary',
+  '  npx portcullis explain cap/required-labels',
+];
 const GOVERNANCE_LINES = [
   '',
   'Governance: three policies, of which one waits for another. See why; finish what it waits for; see it applied.',
@@ -34,6 +42,8 @@ interface GreetingOptions {
   readonly admission: string;
   readonly operations: string;
   readonly controllerOperations: string;
+  /** Undefined when there is no auditor. */
+  readonly auditorOperations: string | undefined;
   readonly dataDir: string;
   readonly certificates: LocalCertificates;
   /** Whether `--examples` is set; they are applied to a new cluster only. */
@@ -45,12 +55,14 @@ interface GreetingOptions {
 }
 
 export function greeting(options: GreetingOptions): string {
-  const { url, admission, operations, controllerOperations, dataDir, isNew, governanceRoles } = options;
+  const { url, admission, operations, controllerOperations, auditorOperations, dataDir, isNew, governanceRoles } =
+    options;
   const rows = [
     ['Cluster', `${url}   for kubectl, see below`],
     ['Reviews', `${admission}/validate/POLICY`],
     ['Status', `${operations}/policies   (also /metrics, /readyz)`],
     ['Controller', `${controllerOperations}/metrics   (also /readyz)`],
+    ['Auditor', auditorOperations === undefined ? 'off' : `${auditorOperations}/metrics   (also /readyz)`],
     ['Governance', governanceText(governanceRoles)],
     ['Data', `${pathFromHere(dataDir)}   (\`${resetCommandFor(dataDir)}\` removes it)`],
   ] as const;
@@ -61,7 +73,7 @@ export function greeting(options: GreetingOptions): string {
 
 /** A tour of a new cluster. */
 function firstLines(options: GreetingOptions): readonly string[] {
-  const { kubeconfig, admission, certificates, withExamples, governanceRoles } = options;
+  const { kubeconfig, admission, auditorOperations, certificates, withExamples, governanceRoles } = options;
   const example = (path: string): string => pathFromHere(join(EXAMPLES, path));
   const review = example('required-labels/requests/rejected.json');
   const caFile = pathFromHere(certificates.caFile);
@@ -85,6 +97,7 @@ function firstLines(options: GreetingOptions): readonly string[] {
           `  curl --cacert ${caFile} -H 'Content-Type: application/json' -d @${review} ${admission}/validate/kw.cap.required-labels`,
         ]
       : []),
+    ...(withExamples && auditorOperations !== undefined ? EXISTING_LINES : []),
     ...(withExamples && governanceRoles !== undefined ? GOVERNANCE_LINES : []),
   ];
 }

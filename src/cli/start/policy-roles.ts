@@ -1,4 +1,4 @@
-// The policy server and the controller of `start`, which need a cluster.
+// The policy server, the controller and the auditor of `start`, which need a cluster.
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -12,7 +12,14 @@ import { credentialFiles, writeAddress } from './data-folder.ts';
 import { greeting } from './greeting.ts';
 import { policiesSettled } from './policies-settled.ts';
 import { policyTable } from './policy-table.ts';
-import { controllerRole, type Granted, POLICY_SERVER, policyServerRole, type RoleOptions } from './roles.ts';
+import {
+  auditorRole,
+  controllerRole,
+  type Granted,
+  POLICY_SERVER,
+  policyServerRole,
+  type RoleOptions,
+} from './roles.ts';
 import type { Supervisor } from './supervisor.ts';
 
 interface StartedCluster {
@@ -21,7 +28,11 @@ interface StartedCluster {
   readonly isNew: boolean;
 }
 
-/** Starts both, and prints the greeting when all policies have loaded or failed. @throws CliError */
+/**
+ * Starts policy server and controller, and prints the greeting when all policies have loaded or failed; then the auditor, which
+ * nobody waits for.
+ * @throws CliError
+ */
 export async function startPolicyRoles(
   supervisor: Supervisor,
   options: RoleOptions,
@@ -47,6 +58,7 @@ export async function startPolicyRoles(
       admission,
       operations: server['operations'] ?? '',
       controllerOperations: controller['operations'] ?? '',
+      auditorOperations: flags.auditor ? `http://127.0.0.1:${options.ports.auditorOperations}` : undefined,
       dataDir,
       certificates: options.certificates,
       withExamples: flags.examples === true,
@@ -54,6 +66,9 @@ export async function startPolicyRoles(
       governanceRoles: flags.governance ? flags.governanceRole : undefined,
     })}`,
   );
+  if (flags.auditor) {
+    await supervisor.start(auditorRole(options, granted));
+  }
 }
 
 /** What the PolicyServer grants when the processes start. */

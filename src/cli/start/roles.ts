@@ -1,4 +1,5 @@
 // What the processes of `start` are: commands of this program with their flags.
+import { join } from 'node:path';
 import type { LocalCertificates } from '../../control/certificates/index.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 import { credentialFiles } from './data-folder.ts';
@@ -17,6 +18,7 @@ export interface StartPorts {
   readonly admission: number;
   readonly operations: number;
   readonly controllerOperations: number;
+  readonly auditorOperations: number;
 }
 
 export interface RoleOptions {
@@ -102,6 +104,7 @@ export function controllerRole(options: RoleOptions, granted: Granted): Role {
         'webhook-ca-file': caFile,
         'webhook-client-ca-file': caFile,
         'operations-port': ports.controllerOperations,
+        auditor: flags.auditor,
         'degraded-policies': flags.degradedPolicies,
         'unserved-policies': flags.unservedPolicies,
         governance: flags.governance,
@@ -117,18 +120,44 @@ export function controllerRole(options: RoleOptions, granted: Granted): Role {
   };
 }
 
+export function auditorRole(options: RoleOptions, granted: Granted): Role {
+  const { dataDir, ports } = options;
+  return {
+    name: 'auditor',
+    isBackground: true,
+    args: [
+      'auditor',
+      ...flagWords({
+        kubeconfig: credentialFiles(dataDir).auditor,
+        // No other auditor runs.
+        'leader-elect': false,
+        // A second one would cost 60 MiB.
+        workers: 1,
+        'policies-download-dir': join(dataDir, 'auditor'),
+        'operations-port': ports.auditorOperations,
+        ...policyFlags(options, granted),
+      }),
+    ],
+  };
+}
+
 type FlagValues = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** Flags of the controller and of the policy server. */
-function sharedFlags(
-  { flags, certificates, modulesDir, sourcesFile }: RoleOptions,
-  { capabilities }: Granted,
-): FlagValues {
+function sharedFlags(options: RoleOptions, granted: Granted): FlagValues {
+  const { certificates } = options;
   return {
-    namespace: PRODUCT_NAMESPACE,
     'control-cert-file': certificates.controlCertFile,
     'control-key-file': certificates.controlKeyFile,
     'control-ca-file': certificates.caFile,
+    ...policyFlags(options, granted),
+  };
+}
+
+/** Flags of all processes that read policies. */
+function policyFlags({ flags, modulesDir, sourcesFile }: RoleOptions, { capabilities }: Granted): FlagValues {
+  return {
+    namespace: PRODUCT_NAMESPACE,
     'modules-dir': modulesDir,
     'namespaced-policies-capabilities': capabilities.join(),
     'sources-path': sourcesFile,

@@ -6,7 +6,12 @@ import { stopSignal } from '../signals.ts';
 import { report } from '../supervised.ts';
 import { grantAccess, grantGovernance } from './access.ts';
 import { applyObject } from './apply-object.ts';
-import { GOVERNANCE_EXAMPLE, NETWORK_POLICY_EXAMPLE, POLICY_EXAMPLE_FILES } from './examples-folder.ts';
+import {
+  EXISTING_OBJECTS_EXAMPLE,
+  GOVERNANCE_EXAMPLE,
+  NETWORK_POLICY_EXAMPLE,
+  POLICY_EXAMPLE_FILES,
+} from './examples-folder.ts';
 import { installationGuard } from './installation-guard.ts';
 import { type LocalCluster, startLocalCluster } from './local-cluster.ts';
 import { POLICY_SERVER } from './roles.ts';
@@ -62,7 +67,12 @@ async function furnish({ cluster, isNew }: LocalCluster, { examples, governance 
 async function applyExamples(cluster: EmbeddedCluster, withGovernance: boolean): Promise<void> {
   // Loaded lazily: most starts add no examples.
   const { readObjects } = await import('../cluster/apply-files.ts');
-  const files = [...POLICY_EXAMPLE_FILES, NETWORK_POLICY_EXAMPLE, ...(withGovernance ? [GOVERNANCE_EXAMPLE] : [])];
+  const files = [
+    ...POLICY_EXAMPLE_FILES,
+    EXISTING_OBJECTS_EXAMPLE,
+    NETWORK_POLICY_EXAMPLE,
+    ...(withGovernance ? [GOVERNANCE_EXAMPLE] : []),
+  ];
   for (const object of await readObjects(files, false)) {
     await applyObject(cluster, object);
   }

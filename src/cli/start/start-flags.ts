@@ -8,6 +8,7 @@ import type { VerificationFlags } from '../module/verification-flags.ts';
 export interface StartFlags
   extends FailingPoliciesFlags, GovernanceFlags, NetworkPolicyFlags, SourceFlags, VerificationFlags {
   readonly networkPolicyStatusSubresource: boolean;
+  readonly auditor: boolean;
   readonly governanceRole: readonly string[];
   readonly dataDir: string;
   readonly policies?: string;

@@ -1,4 +1,4 @@
-// `portcullis start`: an API server, the controller of its policies and a policy server, each in a process of its own.
+// `portcullis start`: an API server, the controller of its policies, a policy server and an auditor, each in a process of its own.
 import { localCertificates } from '../../control/certificates/index.ts';
 import { sourcesText } from '../../modules/sources/index.ts';
 import { stopSignal } from '../signals.ts';
@@ -37,14 +37,11 @@ async function roleOptions(flags: StartFlags, dataDir: string): Promise<RoleOpti
 }
 
 async function startPorts({ clusterPort, port, operationsPort }: StartFlags): Promise<StartPorts> {
-  const next = operationsPort === 0 ? 0 : operationsPort + 1;
-  const [cluster = 0, admission = 0, operations = 0, controllerOperations = 0] = await freePorts([
-    clusterPort,
-    port,
-    operationsPort,
-    next,
-  ]);
-  return { cluster, admission, operations, controllerOperations };
+  const after = (count: number): number => (operationsPort === 0 ? 0 : operationsPort + count);
+  const [cluster = 0, admission = 0, operations = 0, controllerOperations = 0, auditorOperations = 0] = await freePorts(
+    [clusterPort, port, operationsPort, after(1), after(2)],
+  );
+  return { cluster, admission, operations, controllerOperations, auditorOperations };
 }
 
 /** Starts the processes. @throws CliError */

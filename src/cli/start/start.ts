@@ -39,6 +39,7 @@ export function startCommand(): Command {
         'networkPolicyAnnotation',
         'networkPolicyCatalogue',
         'networkPolicyStatusSubresource',
+        'auditor',
       ]),
     )
     .option('--port <port>', 'first port to try for admission reviews', portNumber, 8443)
@@ -56,6 +57,8 @@ export function startCommand(): Command {
       true,
     )
     .option('--no-network-policy-status-subresource', 'serve NetworkPolicy as API servers of today')
+    .option('--auditor', 'judge existing objects by the policies, in a process of its own', true)
+    .option('--no-auditor', 'judge requests only')
     .addOption(
       new Option('--governance-role <names>', 'ClusterRoles with the rights of Policies: here the only user is you')
         .default(DEFAULT_GOVERNANCE_ROLES, DEFAULT_GOVERNANCE_ROLES.join())

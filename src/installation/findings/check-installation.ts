@@ -2,6 +2,7 @@
 import { type CertificateMode, CONTROLLER_CLUSTER_RULES, NAMESPACE_RULES } from '../objects/access-objects.ts';
 import { type Grant, GOVERNANCE_GRANTS } from '../objects/governance-objects.ts';
 import { ANNOTATION_GRANT, annotationGuard } from '../objects/annotation-access.ts';
+import { AUDITOR_GRANTS } from '../objects/auditor-objects.ts';
 import { NETWORK_POLICY_GRANT } from '../objects/network-policy-objects.ts';
 import { rightText } from '../rights/rights.ts';
 import {
@@ -24,6 +25,7 @@ import { isOurConfiguration } from '../our-configurations.ts';
 import { isForeignGovernanceKind, takeOverHint } from '../open-cluster-management.ts';
 import { isTooOld, minorVersion } from '../requirements.ts';
 import { MIN_KUBERNETES } from '../requirements.ts';
+import { isAudited } from './check-auditor.ts';
 import { argumentOf, controllerOf, hasAvailablePods } from './controller-arguments.ts';
 import { type Finding, finding } from './finding.ts';
 import { isStoredAs } from './is-stored-as.ts';
@@ -250,6 +252,7 @@ function neededRoles(controller: KubernetesObject): readonly Grant[] {
     ...(isOff('--governance') ? [] : GOVERNANCE_GRANTS),
     ...(isOff('--network-policy-status') ? [] : [NETWORK_POLICY_GRANT]),
     ...(mayAnnotate(controller) ? [ANNOTATION_GRANT] : []),
+    ...(isAudited(controller) ? AUDITOR_GRANTS : []),
   ];
 }
 

@@ -12,7 +12,7 @@ import { policyServerObjectName } from '../../lifecycle/access-rules/index.ts';
 import { type CertifiedKey, createAuthority, issueCertificate } from '../../https/index.ts';
 import { defaultValues } from '../read-values.ts';
 import { installObjects } from '../install-objects.ts';
-import { CONTROLLER } from '../objects/naming.ts';
+import { AUDITOR, CONTROLLER } from '../objects/naming.ts';
 import { installValues } from '../read-values.ts';
 import { diagnose } from './diagnose.ts';
 import type { Finding } from './finding.ts';
@@ -179,6 +179,12 @@ describe('the doctor', () => {
     status: { ...status, issues: [issue] },
   });
 
+  /** A policy for objects that the auditor may not read. */
+  const unreadable = ({ status, ...one }: AdmissionPolicyObject): AdmissionPolicyObject => {
+    const missingRule = { apiGroups: ['batch'], resources: ['jobs'], verbs: ['list'] };
+    return { ...one, status: { ...status, audit: { kinds: [{ state: 'Forbidden', missingRule }] } } } as never;
+  };
+
   const refused = (reason: string): AdmissionPolicyObject => {
     const { status, ...one } = policy('Degraded');
     const condition = { type: 'UpToDate', status: 'False', reason, message: 'would hold 300 MiB' };
@@ -215,11 +221,14 @@ describe('the doctor', () => {
     const objects = installObjects(context);
     const ofKind = (...kinds: string[]): readonly KubernetesObject[] =>
       objects.filter(({ kind }) => kinds.includes(kind));
-    const deployment = ofKind('Deployment').map((one) => ({
-      ...one,
-      metadata: { ...one.metadata, generation: 1 },
-      status: { observedGeneration: 1, replicas: 2, updatedReplicas: 2, availableReplicas: 2 },
-    }));
+    const deployment = ofKind('Deployment').map((one) => {
+      const { replicas } = one['spec'] as { replicas: number };
+      return {
+        ...one,
+        metadata: { ...one.metadata, generation: 1 },
+        status: { observedGeneration: 1, replicas, updatedReplicas: replicas, availableReplicas: replicas },
+      };
+    });
     healthy = {
       namespace: NAMESPACE,
       now: NOW,
@@ -278,6 +287,16 @@ describe('the doctor', () => {
     assert.deepEqual(codes(), []);
   });
 
+  it('finds nothing of an auditor that is switched off', () => {
+    const found = codes(({ deployments }) => ({
+      deployments: deployments
+        .filter(({ metadata }) => metadata.name !== AUDITOR)
+        .map((one) => withArguments(one, '--auditor=false')),
+      roles: healthy.roles.filter(({ metadata }) => !metadata.name?.startsWith(AUDITOR)),
+    }));
+    assert.deepEqual(found, []);
+  });
+
   it('finds that the right to annotate NetworkPolicies is missing, or has no limit, where it is needed', () => {
     const found = codes(({ deployments }) => ({
       deployments: deployments.map((one) => withArguments(one, '--network-policy-annotation=write')),
@@ -301,6 +320,13 @@ describe('the doctor', () => {
     'error ControllerNotAvailable': ({ deployments }) => ({
       deployments: deployments.map((one) => ({ ...one, status: {} })),
     }),
+    'warning AuditorMissing': ({ deployments }) => ({
+      deployments: deployments.filter(({ metadata }) => metadata.name !== AUDITOR),
+    }),
+    'warning AuditorNotAvailable': ({ deployments }) => ({
+      deployments: deployments.map((one) => (one.metadata.name === AUDITOR ? { ...one, status: {} } : one)),
+    }),
+    'warning AuditRightsMissing': () => ({ policies: [unreadable(policy('Active'))] }),
     'error WebhooksLeftBehind': () => ({ deployments: [] }),
     'error NoLeader': ({ leases }) => ({
       leases: leases.map((one) => ({
@@ -431,7 +457,7 @@ describe('the doctor', () => {
     );
     assert.deepEqual(
       of(({ deployments, policyServers }) => ({
-        deployments: deployments.map((one) => ({ ...one, status: {} })),
+        deployments: deployments.map((one) => (one.metadata.name === CONTROLLER ? { ...one, status: {} } : one)),
         policyServers: policyServers.map((one) => ({ ...one, status: {} })),
         leases: [],
         secrets: [],
@@ -603,8 +629,9 @@ describe('the doctor', () => {
       values: installValues({ certificates: { mode: 'external' } }, '1.0.0', 'values.yaml'),
     });
     const roles = external.filter(({ kind }) => kind === 'ClusterRole' || kind === 'Role');
-    const spec = external.find(({ kind }) => kind === 'Deployment')?.['spec'];
-    const deployments = healthy.deployments.map((live) => ({ ...live, spec }));
+    const specOf = (name: string | undefined): unknown =>
+      external.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === name)?.['spec'];
+    const deployments = healthy.deployments.map((live) => ({ ...live, spec: specOf(live.metadata.name) }));
     assert.deepEqual(
       codes(() => ({ roles, deployments })),
       [],

@@ -1,4 +1,5 @@
 import type { InstallContext } from '../objects/naming.ts';
+import { checkAuditor } from './check-auditor.ts';
 import {
   checkController,
   checkAccessGuard,
@@ -47,6 +48,7 @@ function checkParts(snapshot: Snapshot, context: InstallContext): readonly Findi
     ...checkDefinitions(snapshot, context),
     ...checkNamespace(snapshot),
     ...checkController(snapshot),
+    ...checkAuditor(snapshot),
     ...checkLeader(snapshot),
     ...checkRoles(snapshot),
     ...checkAccessGuard(snapshot, context),

@@ -10,6 +10,7 @@ import {
   type InstallContext,
   podSelector,
 } from './naming.ts';
+import { RESTRICTED_CONTAINER, RESTRICTED_POD } from './restricted-pod.ts';
 
 /** The folder for the controller's certificates. */
 const CERTIFICATES_FOLDER = '/var/run/portcullis';
@@ -17,8 +18,6 @@ const CERTIFICATES_FOLDER = '/var/run/portcullis';
 const COPIES_FOLDER = '/var/lib/portcullis';
 /** The folder for compiled code. */
 const SCRATCH_FOLDER = '/tmp';
-/** The id `nonroot` of distroless images, which no user of a node has. */
-const USER_ID = 65_532;
 /** How long an ending pod still answers, until all nodes have removed it from the Service. Seconds. */
 const DRAIN_SECONDS = 5;
 /** Time for a controller to give up its lease and answer pending requests. Seconds. */
@@ -67,13 +66,7 @@ function podSpec({ namespace, values }: InstallContext): object {
       affinity: controller.affinity,
     }),
     terminationGracePeriodSeconds: GRACE_SECONDS,
-    securityContext: {
-      runAsNonRoot: true,
-      runAsUser: USER_ID,
-      runAsGroup: USER_ID,
-      fsGroup: USER_ID,
-      seccompProfile: { type: 'RuntimeDefault' },
-    },
+    securityContext: RESTRICTED_POD,
     topologySpreadConstraints: ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map((topologyKey) => ({
       maxSkew: 1,
       topologyKey,
@@ -107,12 +100,7 @@ function podSpec({ namespace, values }: InstallContext): object {
         // The pod still answers the webhook for our own kinds while API servers call it.
         lifecycle: { preStop: { sleep: { seconds: DRAIN_SECONDS } } },
         ...given({ resources: controller.resources }),
-        securityContext: {
-          allowPrivilegeEscalation: false,
-          capabilities: { drop: ['ALL'] },
-          privileged: false,
-          readOnlyRootFilesystem: true,
-        },
+        securityContext: RESTRICTED_CONTAINER,
         volumeMounts: [
           { name: 'certificates', mountPath: CERTIFICATES_FOLDER },
           { name: 'module-copies', mountPath: COPIES_FOLDER },
@@ -160,6 +148,7 @@ function controllerArguments({ namespace, values }: InstallContext): readonly st
     `--revision-history-limit=${controller.revisionHistoryLimit}`,
     `--degraded-policies=${controller.degradedPolicies}`,
     `--unserved-policies=${controller.unservedPolicies}`,
+    `--auditor=${values.auditor.enabled}`,
     `--governance=${governance.enabled}`,
     `--governance-mode=${governance.mode}`,
     `--cluster-name=${governance.clusterName}`,

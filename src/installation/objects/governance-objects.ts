@@ -51,15 +51,21 @@ export function governanceAccess({ namespace }: Pick<InstallContext, 'namespace'
         automountServiceAccountToken: false,
       },
     ),
-    ...GOVERNANCE_GRANTS.flatMap((grant) => granted(grant, namespace)),
+    ...GOVERNANCE_GRANTS.flatMap((grant) =>
+      granted({ ...grant, rules: explainedRules(grant.rules) }, namespace, 'governance'),
+    ),
   ];
 }
 
 /** A role with its binding to a service account of the product. */
-function granted({ kind, name, account, rules }: Grant, namespace: string): readonly KubernetesObject[] {
-  const metadata = { name, ...(kind === 'Role' ? { namespace } : {}), labels: componentLabels('governance') };
+export function granted(
+  { kind, name, account, rules }: Grant,
+  namespace: string,
+  component: string,
+): readonly KubernetesObject[] {
+  const metadata = { name, ...(kind === 'Role' ? { namespace } : {}), labels: componentLabels(component) };
   return [
-    { apiVersion: RBAC_VERSION, kind, metadata, rules: explainedRules(rules) },
+    { apiVersion: RBAC_VERSION, kind, metadata, rules },
     {
       apiVersion: RBAC_VERSION,
       kind: `${kind}Binding`,

@@ -51,6 +51,21 @@ export interface InstallValues {
     readonly extraVolumes: readonly JsonObject[];
     readonly extraVolumeMounts: readonly JsonObject[];
   };
+  readonly auditor: {
+    readonly enabled: boolean;
+    readonly replicas: number;
+    readonly logLevel: string;
+    readonly logFormat: string;
+    readonly resources: JsonObject;
+    readonly nodeSelector: JsonObject;
+    readonly tolerations: readonly JsonObject[];
+    readonly affinity: JsonObject;
+    readonly priorityClassName: string;
+    readonly extraArgs: readonly string[];
+    readonly extraEnv: readonly JsonObject[];
+    readonly extraVolumes: readonly JsonObject[];
+    readonly extraVolumeMounts: readonly JsonObject[];
+  };
   readonly certificates: {
     readonly mode: string;
     readonly caLifetime: string;
@@ -131,18 +146,18 @@ const DURATION = '^([0-9]+(\\.[0-9]+)?(ms|s|m|h|d))+$';
 export function valuesDeclaration(version: string): ValueSection {
   return section('Values of Portcullis.', {
     image: text(
-      'Image of the controller and of policy servers, with your registry. A digest (@sha256:…) pins it.',
+      'Image of the controller, the auditor and policy servers, with your registry. A digest (@sha256:…) pins it.',
       `portcullis:${version}`,
       { pattern: '^\\S+$' },
     ),
     imagePullPolicy: choice('Pull policy of the image.', ['IfNotPresent', 'Always', 'Never']),
-    imagePullSecrets: list('Pull secrets of the controller pods: a list of {name: …}.'),
+    imagePullSecrets: list('Pull secrets of the pods of controller and auditor: a list of {name: …}.'),
     exemptNamespaces: texts(
       'Namespaces that policies of the cluster do not apply to, because a cluster needs them to start.',
       ['kube-system', 'kube-public', 'kube-node-lease'],
     ),
     listenAddress: text(
-      "Address that the pods of the controller and of policy servers listen on. Use '::', in quotes, on IPv6 and dual-stack clusters.",
+      "Address that the pods of the controller, the auditor and policy servers listen on. Use '::', in quotes, on IPv6 and dual-stack clusters.",
       '0.0.0.0',
       { pattern: '^([0-9.]+|[0-9A-Fa-f:]+)$' },
     ),
@@ -191,6 +206,27 @@ export function valuesDeclaration(version: string): ValueSection {
       extraArgs: texts('Additional arguments of `portcullis controller`.'),
       extraEnv: list('Additional environment variables: a list of {name: …, value: …}.'),
       extraVolumes: list('Additional volumes of the controller pods: a list of {name: …, configMap: …}.'),
+      extraVolumeMounts: list('Their mounts in the container: a list of {name: …, mountPath: …}.'),
+    }),
+    auditor: section('The auditor, which judges existing objects by the policies.', {
+      enabled: flag('Run the auditor. Without it nothing is known of existing objects.', true),
+      replicas: integer('Replicas of the auditor. One audits; the others stand by.', 1, 0),
+      logLevel: choice('Lowest level that is logged.', ['info', 'trace', 'debug', 'warn', 'error']),
+      logFormat: choice('Format of log lines.', ['json', 'text']),
+      resources: object(
+        'Resource requests and limits of an auditor pod. The limit of cpu is its share of the processor: with less, it only takes longer.',
+        { requests: { cpu: '50m', memory: '192Mi' }, limits: { cpu: '1', memory: '512Mi' } },
+      ),
+      nodeSelector: object('Node selector of the auditor pods.'),
+      tolerations: list('Tolerations of the auditor pods.'),
+      affinity: object('Affinity of the auditor pods.'),
+      priorityClassName: text(
+        'Priority class of the auditor pods. One with a low value makes room for others first.',
+        '',
+      ),
+      extraArgs: texts('Additional arguments of `portcullis auditor`.'),
+      extraEnv: list('Additional environment variables: a list of {name: …, value: …}.'),
+      extraVolumes: list('Additional volumes of the auditor pods: a list of {name: …, configMap: …}.'),
       extraVolumeMounts: list('Their mounts in the container: a list of {name: …, mountPath: …}.'),
     }),
     certificates: section('Certificates of webhooks, and of connections between controller and policy servers.', {
@@ -260,7 +296,7 @@ export function valuesDeclaration(version: string): ValueSection {
     }),
     networkPolicy: section('NetworkPolicies.', {
       enabled: flag(
-        'Create a NetworkPolicy that opens only the webhook port of the controller, and its metrics to namespaces with the label portcullis.dev/metrics. Those of policy servers always exist.',
+        'Create NetworkPolicies that open only the webhook port of the controller, and the metrics of controller and auditor to namespaces with the label portcullis.dev/metrics. Those of policy servers always exist.',
         true,
       ),
     }),

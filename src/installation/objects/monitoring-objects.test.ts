@@ -11,7 +11,7 @@ describe('the alerts', () => {
     );
     assert.ok(found.length > 0);
     for (const rest of found) {
-      assert.match(rest, /^\{[^}]*portcullis-controller/);
+      assert.match(rest, /^\{[^}]*portcullis-(?:controller|auditor)/);
     }
   });
 });

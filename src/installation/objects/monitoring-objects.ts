@@ -1,6 +1,6 @@
 // Objects for the Prometheus operator: pods to scrape, and alerts.
 import type { KubernetesObject } from '../../resources/index.ts';
-import { componentLabels, CONTROLLER, type InstallContext, podSelector } from './naming.ts';
+import { AUDITOR, componentLabels, CONTROLLER, type InstallContext, podSelector } from './naming.ts';
 
 const VERSION = 'monitoring.coreos.com/v1';
 
@@ -160,6 +160,32 @@ export const ALERTS: readonly Alert[] = [
     whatToDo: 'The log of the leading controller has the reason. It is tried again every five minutes.',
   },
   {
+    name: 'PortcullisAuditorStopped',
+    severity: 'warning',
+    // Where none has led for hours, it is switched off.
+    when: `sum(max_over_time(leader_election_master_status{name="${AUDITOR}"}[6h])) > 0 unless sum(leader_election_master_status{name="${AUDITOR}"}) > 0`,
+    lasting: '15m',
+    summary: 'No auditor works: what statuses and reports say about existing objects is out of date.',
+    whatToDo: 'Check the pods of the auditor. `portcullis doctor` says what is wrong with its Deployment.',
+  },
+  {
+    name: 'PortcullisAuditIncomplete',
+    severity: 'warning',
+    when: 'sum by (state) (portcullis_audit_coverage{state=~"Pending|Partial|Forbidden|Failed"}) > 0',
+    lasting: '30m',
+    summary: 'Existing objects that policies are for could not be judged: what was not found there is not known.',
+    whatToDo:
+      '`portcullis doctor` names missing rights; `status.audit` of a policy has the reason of each kind. Grant rights by a ClusterRole with the label rbac.portcullis.dev/aggregate-to-auditor.',
+  },
+  {
+    name: 'PortcullisAuditOld',
+    severity: 'warning',
+    when: 'time() - min by (policy) (portcullis_audit_last_complete_scan_timestamp_seconds) > 3600',
+    lasting: '15m',
+    summary: 'Objects of a kind have not all been judged for an hour, though they were before.',
+    whatToDo: 'The log of the auditor has the reason: a list or a watch that fails, or too little of the processor.',
+  },
+  {
     name: 'PortcullisReviewsSlow',
     severity: 'warning',
     when: 'histogram_quantile(0.99, sum by (le, pod) (rate(portcullis_review_duration_seconds_bucket[5m]))) > 1',
@@ -216,7 +242,7 @@ export function podMonitors({ namespace, values }: InstallContext): readonly Kub
       podMetricsEndpoints: [{ port, path: '/metrics', interval: '30s' }],
     },
   });
-  return [monitor('controller', 'operations'), monitor('policy-server', 'readiness')];
+  return [monitor('controller', 'operations'), monitor('auditor', 'operations'), monitor('policy-server', 'readiness')];
 }
 
 export function prometheusRule({ namespace, values }: InstallContext): readonly KubernetesObject[] {

@@ -1,4 +1,5 @@
 // Names and labels of installed objects.
+import { AUDITOR_ACCOUNT } from '../../audit/access-rules/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
 import type { InstallValues } from './install-values.ts';
 
@@ -11,6 +12,11 @@ export const CONTROLLER_OPERATIONS_PORT = 8082;
 
 /** The port of the controller for copies of modules, in its pods: as that of policy servers. */
 export const CONTROLLER_CONTROL_PORT = 8444;
+
+/** The name of the auditor's Deployment, service account and roles. */
+export const AUDITOR = AUDITOR_ACCOUNT;
+/** The port of the auditor's probes and metrics, in its pods. */
+export const AUDITOR_OPERATIONS_PORT = 8083;
 
 /** The input of installed objects. */
 export interface InstallContext {

@@ -2,6 +2,8 @@ import type { KubernetesObject } from '../../resources/index.ts';
 import { METRICS_PEERS, PRODUCT_PODS } from '../../lifecycle/index.ts';
 import { commented } from './comments.ts';
 import {
+  AUDITOR,
+  AUDITOR_OPERATIONS_PORT,
   componentLabels,
   CONTROLLER,
   CONTROLLER_CONTROL_PORT,
@@ -11,7 +13,7 @@ import {
   podSelector,
 } from './naming.ts';
 
-/** The controller's pods. The controller creates the NetworkPolicies of policy servers. */
+/** Of the pods of controller and auditor. The controller creates the NetworkPolicies of policy servers. */
 export function networkPolicies({ namespace }: InstallContext): readonly KubernetesObject[] {
   const ports = (port: number): readonly object[] => [{ protocol: 'TCP', port }];
   return [
@@ -40,6 +42,21 @@ export function networkPolicies({ namespace }: InstallContext): readonly Kuberne
           ],
         },
       ),
+    },
+    {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'NetworkPolicy',
+      metadata: { name: AUDITOR, namespace, labels: componentLabels('auditor') },
+      spec: {
+        podSelector: { matchLabels: podSelector('auditor') },
+        policyTypes: ['Ingress'],
+        ingress: [
+          commented('Metrics, for namespaces with this label. Nothing calls the auditor.', {
+            from: METRICS_PEERS,
+            ports: ports(AUDITOR_OPERATIONS_PORT),
+          }),
+        ],
+      },
     },
   ];
 }

@@ -10,8 +10,9 @@ import {
   type ResourceType,
 } from '../../resources/index.ts';
 import { PASSED_ON } from './access-objects.ts';
+import { AUDITED_KINDS } from './auditor-objects.ts';
 import { given } from './given.ts';
-import { componentLabels, CONTROLLER, type InstallContext } from './naming.ts';
+import { AUDITOR, componentLabels, CONTROLLER, type InstallContext } from './naming.ts';
 
 const NAME = 'portcullis-uninstall';
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
@@ -27,8 +28,18 @@ const RULES = [
     resources: ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
     verbs: ['list', 'delete'],
   },
-  { apiGroups: [RBAC_GROUP], resources: ['clusterrolebindings'], resourceNames: [CONTROLLER], verbs: ['delete'] },
-  { apiGroups: [RBAC_GROUP], resources: ['clusterroles'], resourceNames: [PASSED_ON], verbs: ['delete'] },
+  {
+    apiGroups: [RBAC_GROUP],
+    resources: ['clusterrolebindings'],
+    resourceNames: [CONTROLLER, AUDITOR],
+    verbs: ['delete'],
+  },
+  {
+    apiGroups: [RBAC_GROUP],
+    resources: ['clusterroles'],
+    resourceNames: [PASSED_ON, AUDITED_KINDS],
+    verbs: ['delete'],
+  },
   ...statusRules(POLICIES_GROUP, [...POLICY_KINDS, POLICY_SERVERS]),
   ...statusRules(GOVERNANCE_GROUP, GOVERNANCE_KINDS),
   // Whether policies of governance are those of Open Cluster Management.
@@ -42,7 +53,7 @@ const RULES = [
 ];
 const NAMESPACE_RULES = [
   { apiGroups: [RBAC_GROUP], resources: ['rolebindings'], resourceNames: [CONTROLLER], verbs: ['delete'] },
-  { apiGroups: ['apps'], resources: ['deployments'], resourceNames: [CONTROLLER], verbs: ['delete'] },
+  { apiGroups: ['apps'], resources: ['deployments'], resourceNames: [CONTROLLER, AUDITOR], verbs: ['delete'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },
 ];
 

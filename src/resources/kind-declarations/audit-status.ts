@@ -3,11 +3,11 @@ import { choice, integer, list, object, optional, text, time } from '../schema-b
 import type { Infer } from '../schema-builder.ts';
 
 /** Kinds of objects that the status of a policy lists; further ones are counted. */
-const MAX_AUDITED_KINDS = 32;
+export const MAX_AUDITED_KINDS = 32;
 /** Findings that the status of a policy lists. All are in reports. */
-const MAX_LISTED_FINDINGS = 10;
+export const MAX_LISTED_FINDINGS = 10;
 /** Length of a message in it, which contains what users wrote. Characters. */
-const MAX_AUDIT_MESSAGE = 500;
+export const MAX_AUDIT_MESSAGE = 500;
 
 const message = (description: string) => text(description, { maxLength: MAX_AUDIT_MESSAGE });
 const count = (description: string) => integer(description, { format: 'int64', minimum: 0 });

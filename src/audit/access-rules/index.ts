@@ -1,0 +1,2 @@
+// An entry of its own for who grants rights and runs no auditor.
+export { AUDITOR_ACCOUNT, AUDITOR_NAMESPACE_RULES, AUDITOR_READ_RULES, AUDITOR_RULES } from './auditor-rules.ts';
