@@ -26,7 +26,7 @@ const BENCHES = [
   'scrape',
 ];
 /** Run for up to twenty minutes, so only by name. */
-const LONG_BENCHES = ['soak', 'churn', 'tenants', 'netpol-status', 'hostile'];
+const LONG_BENCHES = ['soak', 'churn', 'tenants', 'netpol-status', 'hostile', 'audit'];
 
 const [name, ...args] = process.argv.slice(2);
 if (name !== undefined && ![...BENCHES, ...LONG_BENCHES].includes(name)) {

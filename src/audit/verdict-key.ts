@@ -39,6 +39,9 @@ export interface LookedUpObject {
 
 type Path = readonly string[];
 
+/** Of a digest: no two of 10^15 verdicts have the same key by chance, and an auditor keeps one for each object and policy. */
+const KEY_BYTES = 20;
+
 /** The escape of characters that are no part of identifiers, as in `__dash__`. */
 const ESCAPED = '__';
 
@@ -95,7 +98,7 @@ export class VerdictKeys {
     }
     add(hash, parameters);
     add(hash, lookedUp.map(lookedUpText).toSorted());
-    return hash.digest('hex');
+    return hash.digest().toString('base64url', 0, KEY_BYTES);
   }
 
   /** Whether the pod of a template is judged in the place of the object. */
