@@ -1,5 +1,5 @@
 // Prometheus metrics of the auditor. Docs: docs/metrics.md.
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge, type Metric, type Registry } from 'prom-client';
 import type { ApiResource } from '../../cluster/index.ts';
 import type { Coverage } from '../coverage.ts';
 import type { AuditFinding } from '../finding.ts';
@@ -22,76 +22,14 @@ export class AuditorMetrics {
   readonly #failures: Counter<'group' | 'kind'>;
 
   constructor(registry: Registry, source: MetricsSource) {
-    const registers = [registry];
     this.#failures = new Counter({
       name: 'portcullis_audit_read_failures_total',
       help: 'Lists and watches of audited kinds that failed',
       labelNames: ['group', 'kind'],
-      registers,
+      registers: [registry],
     });
-    let counted = 0;
-    registry.registerMetric(
-      new Counter({
-        name: 'portcullis_audit_evaluations_total',
-        help: 'Evaluations of an existing object by a policy',
-        registers: [],
-        collect() {
-          this.inc(source.evaluations() - counted);
-          counted = source.evaluations();
-        },
-      }),
-    );
-    registry.registerMetric(
-      new Gauge({
-        name: 'portcullis_audit_findings',
-        help: 'Findings about existing objects, by mode of the policy and by result',
-        labelNames: ['mode', 'result'],
-        registers: [],
-        collect() {
-          this.reset();
-          for (const { mode, result } of source.findings()) {
-            this.inc({ mode, result });
-          }
-        },
-      }),
-    );
-    registry.registerMetric(
-      new Gauge({
-        name: 'portcullis_audit_coverage',
-        help: 'Entries of coverage, each of a policy and a kind, by state',
-        labelNames: ['state'],
-        registers: [],
-        collect() {
-          this.reset();
-          for (const { state } of source.coverage()) {
-            this.inc({ state });
-          }
-        },
-      }),
-    );
-    registry.registerMetric(
-      new Gauge({
-        name: 'portcullis_audit_pending_objects',
-        help: 'Changed objects that wait to be judged',
-        registers: [],
-        collect() {
-          this.set([...source.kinds()].reduce((sum, { pending }) => sum + pending, 0));
-        },
-      }),
-    );
-    registry.registerMetric(
-      new Gauge({
-        name: 'portcullis_audit_last_complete_scan_timestamp_seconds',
-        help: 'When all objects of a kind were last known to be judged by a policy; 0: never',
-        labelNames: ['policy', 'group', 'kind'],
-        registers: [],
-        collect() {
-          this.reset();
-          for (const { policy, group, kind, at } of lastScans(source).take(MAX_SERIES)) {
-            this.set({ policy, group, kind }, at / 1000);
-          }
-        },
-      }),
+    [evaluations(source), findings(source), coverage(source), pending(source), scans(source)].forEach((metric) =>
+      registry.registerMetric(metric),
     );
   }
 
@@ -99,6 +37,75 @@ export class AuditorMetrics {
   failed({ group, kind }: ApiResource): void {
     this.#failures.inc({ group, kind });
   }
+}
+
+function evaluations(source: MetricsSource): Metric {
+  let counted = 0;
+  return new Counter({
+    name: 'portcullis_audit_evaluations_total',
+    help: 'Evaluations of an existing object by a policy',
+    registers: [],
+    collect() {
+      this.inc(source.evaluations() - counted);
+      counted = source.evaluations();
+    },
+  });
+}
+
+function findings(source: MetricsSource): Metric {
+  return new Gauge({
+    name: 'portcullis_audit_findings',
+    help: 'Findings about existing objects, by mode of the policy and by result',
+    labelNames: ['mode', 'result'],
+    registers: [],
+    collect() {
+      this.reset();
+      for (const { mode, result } of source.findings()) {
+        this.inc({ mode, result });
+      }
+    },
+  });
+}
+
+function coverage(source: MetricsSource): Metric {
+  return new Gauge({
+    name: 'portcullis_audit_coverage',
+    help: 'Entries of coverage, each of a policy and a kind, by state',
+    labelNames: ['state'],
+    registers: [],
+    collect() {
+      this.reset();
+      for (const { state } of source.coverage()) {
+        this.inc({ state });
+      }
+    },
+  });
+}
+
+function pending(source: MetricsSource): Metric {
+  return new Gauge({
+    name: 'portcullis_audit_pending_objects',
+    help: 'Changed objects that wait to be judged',
+    registers: [],
+    collect() {
+      this.set([...source.kinds()].reduce((sum, kind) => sum + kind.pending, 0));
+    },
+  });
+}
+
+function scans(source: MetricsSource): Metric {
+  return new Gauge({
+    name: 'portcullis_audit_last_complete_scan_timestamp_seconds',
+    help: 'When all objects of a kind were last known to be judged by a policy; 0: never',
+    labelNames: ['policy', 'group', 'kind'],
+    registers: [],
+    collect() {
+      this.reset();
+      for (const { policy, group, kind, at } of lastScans(source).take(MAX_SERIES)) {
+        this.set({ policy, group, kind }, at / 1000);
+      }
+    },
+  });
 }
 
 function* lastScans({ kinds, versions }: MetricsSource): Generator<{

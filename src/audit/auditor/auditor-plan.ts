@@ -63,7 +63,8 @@ export function planAuditor(
   });
 }
 
-function keyOfKind(type: ApiResource): string {
+/** Tells kinds apart, and their versions. */
+export function keyOfKind(type: ApiResource): string {
   return `${groupResourceOf(type)}/${type.version}`;
 }
 

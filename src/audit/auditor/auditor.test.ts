@@ -261,6 +261,63 @@ describe('an auditor', () => {
     }
   });
 
+  it('notices kinds that appear and go', async () => {
+    const names = { plural: 'widgets', singular: 'widget', kind: 'Widget' };
+    const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+    const definition = {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'widgets.example.com' },
+      spec: {
+        group: 'example.com',
+        names,
+        scope: 'Namespaced',
+        versions: [{ name: 'v1', served: true, storage: true, schema }],
+      },
+    };
+    const widgets = { group: 'example.com', version: 'v1', resource: 'widgets', kind: 'Widget', namespaced: true };
+    const rules = [{ ...ruleFor('widgets'), apiGroups: ['example.com'] }];
+    await admin.create(POLICIES, policyObject('widgets', celSpec("object.metadata.name != 'bad'", { rules })));
+    await using running = new RunningAuditor(admin);
+    await eventually(states(running, 'kw.cap.widgets'), ['* NotServed NotServed']);
+    await admin.create(CRDS, definition);
+    await eventually(states(running, 'kw.cap.widgets'), ['widgets Scanned']);
+    const metadata = { namespace: 'shop', name: 'bad' };
+    await admin.create(widgets, { apiVersion: 'example.com/v1', kind: 'Widget', metadata });
+    await eventually(() => running.findings, ['cap/widgets fail Widget shop/bad']);
+    await admin.delete(CRDS, definition.metadata);
+    await eventually(() => running.findings, []);
+    await eventually(states(running, 'kw.cap.widgets'), ['* NotServed NotServed']);
+  });
+
+  it('judges again where what is looked up changed meanwhile, also back to what it was', async () => {
+    await admin.create(POLICIES, policyObject('prod', celSpec("object.metadata.name == ''", IN_PROD)));
+    await using running = await scanned(['kw.cap.prod']);
+    const label = async (tier: string | null): Promise<void> => {
+      await patch(NAMESPACES, { name: 'play' }, { metadata: { labels: { tier } } });
+      await sleep(QUIET_MS);
+    };
+    running.around = async (evaluate) => {
+      running.around = undefined;
+      await label('prod');
+      const verdicts = await evaluate();
+      assert.deepEqual(
+        verdicts.map(({ outcome, allowed }) => [outcome, allowed]),
+        [['verdict', false]],
+      );
+      await label(null);
+      return verdicts;
+    };
+    await admin.create(PODS, samplePod('play', 'new', 'web:1'));
+    try {
+      await eventually(() => running.around, undefined);
+      await sleep(4 * QUIET_MS);
+      await eventually(() => running.findings, ['cap/prod fail Pod shop/bad', 'cap/prod fail Pod shop/good']);
+    } finally {
+      await admin.delete(PODS, { namespace: 'play', name: 'new' });
+    }
+  });
+
   it('says why policies are not audited', async () => {
     await admin.create(POLICIES, policyObject('user', celSpec("request.userInfo.username != 'x'")));
     await using running = new RunningAuditor(admin);

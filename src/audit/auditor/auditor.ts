@@ -1,11 +1,12 @@
 // The auditor of a cluster: knows at any time which existing objects its policies would reject.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ApiResource, ApiError, Backoff, Reflector } from '../../cluster/index.ts';
-import type { EvaluationHost, LoadOutcome } from '../../evaluation/index.ts';
+import { type ApiResource, ApiError, Backoff } from '../../cluster/index.ts';
+import type { EvaluationHost, HostedPolicy, LoadOutcome } from '../../evaluation/index.ts';
 import {
   ADMISSION_POLICIES,
   ADMISSION_POLICY_GROUPS,
   type AdmissionPolicyObject,
+  apiVersionOf,
   CLUSTER_ADMISSION_POLICIES,
   CLUSTER_ADMISSION_POLICY_GROUPS,
   kubernetesKind,
@@ -18,9 +19,10 @@ import type { AuditedInstallation } from '../audit-policy.ts';
 import { type Coverage, NO_COUNTS } from '../coverage.ts';
 import type { AuditFinding, AuditFindings, FindingsListener } from '../finding.ts';
 import { AuditorMetrics } from './auditor-metrics.ts';
-import { type PlannedPolicy, planAuditor } from './auditor-plan.ts';
+import { keyOfKind, type PlannedPolicy, planAuditor } from './auditor-plan.ts';
 import { ExpiringVerdicts } from './expiring-verdicts.ts';
 import { FindingStore } from './finding-store.ts';
+import { followKind } from './follow-kind.ts';
 import { KindAudit } from './kind-audit.ts';
 import { type ChangedObject, type LookedUpObjects, lookedUpFor, namespaceFor } from './looked-up-objects.ts';
 import { ObjectJudge } from './object-judge.ts';
@@ -79,7 +81,10 @@ export class Auditor implements AuditFindings, Runnable {
   readonly #told = new Map<string, { readonly text: string; readonly states: string | undefined }>();
   /** By id. */
   #policies: ReadonlyMap<string, AuditedPolicy> = new Map();
+  #byUid: ReadonlyMap<string, AuditedPolicy> = new Map();
   #isPlanned = false;
+  /** Resolves when the host serves what it was given last. */
+  #serving: Promise<unknown> = Promise.resolve();
   #replan = Promise.withResolvers<void>();
   #mayServeOthers = false;
 
@@ -109,7 +114,7 @@ export class Auditor implements AuditFindings, Runnable {
   }
 
   isSettled(policyUid: string, { group, kind }: { readonly group: string; readonly kind: string }): boolean {
-    const policy = this.#policies.values().find(({ planned }) => planned.origin.uid === policyUid);
+    const policy = this.#byUid.get(policyUid);
     if (policy === undefined) {
       return this.knowsPolicy(policyUid) === false;
     }
@@ -122,7 +127,7 @@ export class Auditor implements AuditFindings, Runnable {
   }
 
   knowsPolicy(policyUid: string): boolean | undefined {
-    const policy = this.#policies.values().find(({ planned }) => planned.origin.uid === policyUid);
+    const policy = this.#byUid.get(policyUid);
     if (policy !== undefined) {
       return policy.planned.audited !== undefined;
     }
@@ -189,9 +194,15 @@ export class Auditor implements AuditFindings, Runnable {
   /** Without leadership nothing is known. */
   #end(): void {
     this.#isPlanned = false;
+    this.#setPolicies([]);
     this.#kinds.values().forEach((kind) => kind.stop());
     this.#kinds.clear();
-    this.#policies = new Map();
+  }
+
+  #setPolicies(policies: Iterable<AuditedPolicy>): void {
+    const all = [...policies];
+    this.#policies = new Map(all.map((policy) => [policy.planned.id, policy]));
+    this.#byUid = new Map(all.map((policy) => [policy.planned.origin.uid, policy]));
   }
 
   get #caches(): readonly ObjectCache[] {
@@ -202,7 +213,7 @@ export class Auditor implements AuditFindings, Runnable {
   #policyChanged({ before, after }: Change): void {
     const gone = before !== undefined && before.metadata.uid !== after?.metadata.uid ? policyId(before) : undefined;
     if (gone !== undefined && this.#policies.has(gone)) {
-      this.#policies = new Map([...this.#policies].filter(([id]) => id !== gone));
+      this.#setPolicies(this.#policies.values().filter(({ planned }) => planned.id !== gone));
       this.#distribute();
     }
     const versionOf = (policy: typeof after): string =>
@@ -219,9 +230,8 @@ export class Auditor implements AuditFindings, Runnable {
       this.#mayServeOthers = true;
       this.#replan.resolve();
     };
-    const handler = { begin: () => undefined, page: () => Promise.resolve(), end: changed, apply: changed };
     if (type !== undefined) {
-      await new Reflector({ cluster: this.#options.controlled.cluster, type, handler }).start(signal);
+      await followKind(this.#options.controlled.cluster, type, changed, signal);
     }
   }
 
@@ -237,7 +247,7 @@ export class Auditor implements AuditFindings, Runnable {
       this.#replan = Promise.withResolvers();
       let waitMs = REPLAN_MS;
       try {
-        await this.#plan(expiring, signal);
+        await Promise.race([this.#plan(expiring, signal), stopped]);
         backoff.reset();
       } catch (error) {
         waitMs = backoff.failed(performance.now());
@@ -254,20 +264,19 @@ export class Auditor implements AuditFindings, Runnable {
   }
 
   async #plan(expiring: ExpiringVerdicts, signal: AbortSignal): Promise<void> {
-    const { host, lookups, installation, includesSecrets = false, controlled } = this.#options;
+    const { lookups, installation, includesSecrets = false, controlled } = this.#options;
     const { discovery } = controlled.cluster;
     const options = { signal, maxAgeMs: this.#mayServeOthers ? 0 : REPLAN_MS / 2 };
     this.#mayServeOthers = false;
-    const served = await discovery.resources(options);
+    const resources = await discovery.resources(options);
     const unavailable = (await discovery.unavailable?.(options)) ?? [];
+    const served = [...resources, ...this.#unansweredKinds(unavailable, resources)];
     const planned = planAuditor(this.#policyObjects(), served, { includesSecrets, unavailable }, installation);
-    const outcomes = await host.serve(planned.flatMap(({ audited }) => audited?.hosted ?? []));
+    const outcomes = await this.#serve(planned.flatMap(({ audited }) => audited?.hosted ?? []));
+    signal.throwIfAborted();
     const exists = new Set(this.#policyObjects().map(({ metadata }) => metadata.uid));
-    this.#policies = new Map(
-      planned
-        .filter(({ origin }) => exists.has(origin.uid))
-        .map((policy) => [policy.id, this.#loaded(policy, outcomes.get(policy.id))]),
-    );
+    const existing = planned.filter(({ origin }) => exists.has(origin.uid));
+    this.#setPolicies(existing.map((policy) => this.#loaded(policy, outcomes.get(policy.id))));
     const versions = [...this.#versions()];
     await this.#until(
       () => lookups.hasAll(versions),
@@ -278,6 +287,21 @@ export class Auditor implements AuditFindings, Runnable {
     this.#distribute();
     expiring.follow(versions);
     this.#findings.changed(undefined);
+  }
+
+  /** One call after the other, also where an earlier leadership ended during one. */
+  #serve(policies: readonly HostedPolicy[]): Promise<ReadonlyMap<string, LoadOutcome>> {
+    const serving = this.#serving.then(() => this.#options.host.serve(policies));
+    this.#serving = serving.catch(() => undefined);
+    return serving;
+  }
+
+  /** Kinds that are audited, of APIs that do not answer now: their findings stay. */
+  #unansweredKinds(unavailable: readonly string[], served: readonly ApiResource[]): readonly ApiResource[] {
+    const known = new Set(served.map(keyOfKind));
+    return [...this.#kinds.values()]
+      .map(({ type }) => type)
+      .filter((type) => unavailable.includes(apiVersionOf(type)) && !known.has(keyOfKind(type)));
   }
 
   #policyObjects(): readonly AdmissionPolicyObject[] {

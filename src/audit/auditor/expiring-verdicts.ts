@@ -1,7 +1,8 @@
 // Verdicts that may depend on more than their keys: they are given anew after changes of what policies look up, and from time to time.
-import { type Cluster, Reflector } from '../../cluster/index.ts';
+import type { Cluster } from '../../cluster/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { errorText } from '../../values/index.ts';
+import { followKind } from './follow-kind.ts';
 import type { PolicyVersion } from './policy-version.ts';
 
 /** Other threads read the changed object a moment later. Milliseconds. */
@@ -20,7 +21,10 @@ export interface ExpiringVerdictsOptions {
 }
 
 interface Expiring {
+  /** When all objects were judged by it for the last time, for whatever reason. */
   judgedAt: number;
+  /** The same, because of a change. */
+  askedAt: number;
   /** When something that it looks up changed since. */
   changedAt: number | undefined;
 }
@@ -42,7 +46,10 @@ export class ExpiringVerdicts implements Disposable {
     const now = performance.now();
     const expiring = [...policies].filter(({ expires }) => expires);
     this.#policies = new Map(
-      expiring.map((policy) => [policy, this.#policies.get(policy) ?? { judgedAt: now, changedAt: undefined }]),
+      expiring.map((policy) => [
+        policy,
+        this.#policies.get(policy) ?? { judgedAt: now, askedAt: -Infinity, changedAt: undefined },
+      ]),
     );
     const kinds = new Map(expiring.flatMap(({ looksUp }) => looksUp.map((kind) => [kindText(kind), kind] as const)));
     for (const [text, watch] of this.#watches) {
@@ -71,9 +78,7 @@ export class ExpiringVerdicts implements Disposable {
     try {
       const type = await cluster.discovery.find(kind.apiVersion, kind.kind, { signal });
       if (type !== undefined && !signal.aborted) {
-        const changed = (): void => this.#changed(kindText(kind));
-        const handler = { begin: () => undefined, page: () => Promise.resolve(), end: changed, apply: changed };
-        await new Reflector({ cluster, type, handler }).start(signal);
+        await followKind(cluster, type, () => this.#changed(kindText(kind)), signal);
       }
     } catch (error) {
       log.debug(
@@ -94,9 +99,10 @@ export class ExpiringVerdicts implements Disposable {
   #tick(now: number): void {
     for (const [policy, state] of this.#policies) {
       const isChanged = state.changedAt !== undefined && now - state.changedAt >= SETTLE_MS;
-      const sinceJudged = now - state.judgedAt;
-      if ((isChanged && sinceJudged >= MIN_INTERVAL_MS) || sinceJudged >= EXPIRY_MS) {
+      const isDue = isChanged && now - state.askedAt >= MIN_INTERVAL_MS;
+      if (isDue || now - state.judgedAt >= EXPIRY_MS) {
         state.judgedAt = now;
+        state.askedAt = isDue ? now : state.askedAt;
         state.changedAt = undefined;
         this.#options.judgeAgain(policy);
       }

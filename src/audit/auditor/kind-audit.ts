@@ -33,6 +33,8 @@ const MAX_CHANGED = 500;
 /** Attempts to judge an object while what policies look up changes. After these, the change has caused a scan that comes later. */
 const MAX_ATTEMPTS = 3;
 const EXPIRED = 410;
+/** Bookmarks come every minute. Without any for this time after an error, changes of a kind are not known. Milliseconds. */
+const UNHEARD_MS = 150_000;
 
 export interface KindAuditOptions {
   readonly cluster: Pick<Cluster, 'list' | 'watch'>;
@@ -158,8 +160,8 @@ export class KindAudit implements PagedHandler<KubernetesObject> {
 
   /** Why the kind cannot be read now. */
   get failure(): ReturnType<typeof failedList> | undefined {
-    const { lastError } = this.#reflector.report;
-    const error = isOutage(lastError, this.#isListed) ? lastError : this.#scanFailure;
+    const { lastError, lagMs = 0 } = this.#reflector.report;
+    const error = isOutage(lastError, this.#isListed, lagMs) ? lastError : this.#scanFailure;
     return error === undefined ? undefined : failedList(error, this.type);
   }
 
@@ -490,9 +492,10 @@ export class KindAudit implements PagedHandler<KubernetesObject> {
   }
 }
 
-/** Whether a reflector cannot read: at all before its first list, later when the cluster refuses, as dropped connections come back. */
-function isOutage(error: unknown, isListed: boolean): boolean {
-  return error !== undefined && (!isListed || (error instanceof ApiError && error.code !== EXPIRED));
+/** Whether a kind cannot be read: at all before the first list, later when the cluster refuses, or dropped connections do not come back. */
+function isOutage(error: unknown, isListed: boolean, lagMs: number): boolean {
+  const isRefused = error instanceof ApiError && error.code !== EXPIRED;
+  return error !== undefined && (!isListed || isRefused || lagMs > UNHEARD_MS);
 }
 
 function byId(policies: readonly PolicyVersion[]): ReadonlyMap<string, PolicyVersion> {

@@ -48,15 +48,29 @@ export class ObjectJudge {
     asked: AskedPolicies,
     isUrgent: boolean,
   ): Promise<readonly ObjectVerdict[]> {
-    const known = [...asked].flatMap(([policy, key]) => {
-      const verdict = policy.expires ? undefined : this.#shared.get(key);
+    if (this.#openOf(asked).length > 0) {
+      using _slot = await this.#slots.take(isUrgent);
+      // Objects that are alike may have been judged meanwhile.
+      const open = this.#openOf(asked);
+      const known = this.#knownOf(asked);
+      return open.length === 0 ? known : [...known, ...(await this.#evaluate(object, resource, open))];
+    }
+    return this.#knownOf(asked);
+  }
+
+  /** Verdicts on objects that are alike. */
+  #knownOf(asked: AskedPolicies): readonly ObjectVerdict[] {
+    return [...asked].flatMap(([{ expires }, key]) => {
+      const verdict = expires ? undefined : this.#shared.get(key);
       return verdict === undefined ? [] : [verdict];
     });
-    const open = asked
-      .keys()
-      .filter(({ id }) => !known.some((verdict) => verdict.policy === id) && !this.#rests(id))
-      .toArray();
-    return open.length === 0 ? known : [...known, ...(await this.#evaluate(object, resource, open, isUrgent))];
+  }
+
+  /** Policies to evaluate. */
+  #openOf(asked: AskedPolicies): readonly PolicyVersion[] {
+    return [...asked].flatMap(([policy, key]) =>
+      (!policy.expires && this.#shared.get(key) !== undefined) || this.#rests(policy.id) ? [] : [policy],
+    );
   }
 
   /** Keeps a verdict for objects with the same key. */
@@ -70,9 +84,7 @@ export class ObjectJudge {
     object: JsonObject,
     resource: GroupVersionResource,
     policies: readonly PolicyVersion[],
-    isUrgent: boolean,
   ): Promise<readonly ObjectVerdict[]> {
-    using _slot = await this.#slots.take(isUrgent);
     const began = performance.now();
     const verdicts = await this.#host.evaluate({ object, resource }, { policies: policies.map(({ id }) => id) });
     this.evaluations += policies.length;

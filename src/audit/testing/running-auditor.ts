@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import type { Cluster } from '../../cluster/index.ts';
+import type { ObjectVerdict } from '../../engine/index.ts';
 import { EvaluationHost } from '../../evaluation/index.ts';
 import { controlledCluster } from '../../runtime/index.ts';
 import type { AuditResult } from '../audit-result.ts';
@@ -22,6 +23,8 @@ export class RunningAuditor implements AsyncDisposable {
   readonly auditor: Auditor;
   /** `policy namespace/name` of each evaluation. */
   readonly evaluated: string[] = [];
+  /** Called instead of an evaluation. */
+  around: ((evaluate: () => Promise<readonly ObjectVerdict[]>) => Promise<readonly ObjectVerdict[]>) | undefined;
   readonly #host: EvaluationHost;
   readonly #stop = new AbortController();
   readonly #ended: Promise<unknown>;
@@ -37,10 +40,11 @@ export class RunningAuditor implements AsyncDisposable {
     const controlled = controlledCluster({ cluster, log });
     const host: Pick<EvaluationHost, 'serve' | 'evaluate'> = {
       serve: (policies) => this.#host.serve(policies),
-      evaluate: (object, options) => {
+      evaluate: async (object, options) => {
         const { namespace = '', name = '' } = object.object['metadata'] as { namespace?: string; name?: string };
         this.evaluated.push(...[...(options?.policies ?? [])].map((id) => `${id} ${namespace}/${name}`));
-        return this.#host.evaluate(object, options);
+        const evaluate = (): Promise<readonly ObjectVerdict[]> => this.#host.evaluate(object, options);
+        return await (this.around?.(evaluate) ?? evaluate());
       },
     };
     this.auditor = new Auditor({ controlled, host, lookups, installation: INSTALLATION, atOnce: 2 });
