@@ -23,7 +23,7 @@ export interface ChangeGroup {
   readonly namespace?: string;
   /** The workload at the top. Absent: the objects belong to none. */
   readonly owner?: ObjectOwner;
-  /** Why; of what is admitted, why it was rejected before. */
+  /** Why, of the example; of what is admitted, why it was rejected before. Others may have their own name in the place of its name. */
   readonly message?: string;
   /** The message of the old version, if that is what changed. */
   readonly oldMessage?: string;
@@ -86,20 +86,31 @@ export class ChangeGroups {
 
   addGroup({ group, owner }: OwnedGroup): void {
     const { change, subject, kind, namespace, message, oldMessage, guard } = group;
-    const key = JSON.stringify([change, subject, kind, namespace, owner?.uid, message, oldMessage, guard]);
+    const reasons = [message, oldMessage].map((text) => reasonOf(text, group.example.name));
+    const key = JSON.stringify([change, subject, kind, namespace, owner?.uid, ...reasons, guard]);
     const known = this.#groups.get(key);
     if (known === undefined) {
       this.#groups.set(key, { group: { ...group }, owner });
     } else {
       known.group.count += group.count;
       // Objects come in any order: the example is the same each time.
-      known.group.example = firstOf(known.group.example, group.example);
+      if (isBefore(group.example, known.group.example)) {
+        Object.assign(known.group, { ...group, count: known.group.count });
+      }
     }
   }
 }
 
-function firstOf(one: ChangeExample, other: ChangeExample): ChangeExample {
-  return compareStrings(exampleKey(one), exampleKey(other)) <= 0 ? one : other;
+/** A message without the name of its object, by which messages of one reason differ. */
+function reasonOf(message: string | undefined, name: string): string | undefined {
+  return message?.replaceAll(WORDS, (word) => (word === name ? '' : word));
+}
+
+/** Names of objects, and other words. */
+const WORDS = /[\w.-]+/g;
+
+function isBefore(one: ChangeExample, other: ChangeExample): boolean {
+  return compareStrings(exampleKey(one), exampleKey(other)) < 0;
 }
 
 function exampleKey({ name, revision = '' }: ChangeExample): string {

@@ -191,4 +191,67 @@ describe('a preview', () => {
     const missing = found.coverage.filter(({ state }) => state === 'Forbidden');
     assert.ok(missing.every(({ kind }) => kind?.resource === 'replicasets') && missing.length > 0);
   });
+
+  it('judges rollbacks to ControllerRevisions, and counts a list that expired once', async () => {
+    const revised = await create('apps/v1', 'StatefulSet', {
+      metadata: { namespace: 'shop', name: 'db' },
+      spec: {
+        serviceName: 'db',
+        selector: { matchLabels: { app: 'db' } },
+        template: template('db', 'registry.example/db:2'),
+      },
+    });
+    const ofSet = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'db', uid: revised.metadata.uid, ...OWNED };
+    // The embedded cluster has no ControllerRevisions.
+    const revision = {
+      apiVersion: 'apps/v1',
+      kind: 'ControllerRevision',
+      metadata: { namespace: 'shop', name: 'db-1', ownerReferences: [ofSet] },
+      data: { spec: { template: { ...template('db', 'db:1'), $patch: 'replace' } } },
+      revision: 1,
+    };
+    const served = await admin.discovery.resources();
+    const sets = served.find(({ resource }) => resource === 'replicasets');
+    assert.ok(sets);
+    const revisions = { ...sets, resource: 'controllerrevisions', kind: 'ControllerRevision' };
+    let lists = 0;
+    const expiring: Pick<Cluster, 'list' | 'discovery'> = {
+      discovery: {
+        find: (apiVersion, kind) => admin.discovery.find(apiVersion, kind),
+        resources: () => Promise.resolve([...served, revisions]),
+      },
+      list: async (type, options) => {
+        if (type.resource === 'controllerrevisions') {
+          return { metadata: { resourceVersion: '1' }, items: [revision] };
+        }
+        if (type.resource !== 'pods') {
+          return await admin.list(type, options);
+        }
+        lists += 1;
+        if (options?.continue !== undefined) {
+          throw new ApiError(410, 'Expired', 'too old');
+        }
+        const { items, metadata } = await admin.list(type, options);
+        return { items, metadata: lists === 1 ? { ...metadata, continue: 'next' } : metadata };
+      },
+    } as Pick<Cluster, 'list' | 'discovery'>;
+    const found = await preview([samplePolicy('a', celSpec(TAGGED))], [samplePolicy('a', celSpec(INTERNAL))], expiring);
+    assert.ok(texts(found).includes('newlyRejected, rollbacks, 1 StatefulSet shop, StatefulSet db, revision 1'));
+    assert.deepEqual(found.counts.objects, { unchanged: 1, newlyRejected: 3, stillRejected: 1 });
+    assert.ok(lists > 2);
+  });
+
+  it('groups messages that differ by the name of their object only', async () => {
+    const settings = {
+      validations: [
+        { expression: INTERNAL, messageExpression: "object.metadata.name + ': not ours, in ' + object.kind" },
+      ],
+    };
+    const found = await preview([], [samplePolicy('a', celSpec('', { settings }))]);
+    const ofWeb = found.groups.filter(({ subject, owner }) => subject === 'objects' && owner?.name === 'web');
+    assert.deepEqual(
+      ofWeb.map(({ count, message, example: { name } }) => [count, message, name]),
+      [[2, 'web-1-a: not ours, in Pod', 'web-1-a']],
+    );
+  });
 });
