@@ -1,5 +1,7 @@
 import type { Cluster } from '../cluster/index.ts';
+import { ExceptionTable } from '../engine/index.ts';
 import type { EvaluationHost } from '../evaluation/index.ts';
+import type { ExceptionTerms } from '../resources/index.ts';
 import type { AuditPolicy } from './audit-policy.ts';
 import { auditKind, type AuditPart, type AuditRun, type ObjectPage } from './audit-kind.ts';
 import { type Coverage, NO_COUNTS } from './coverage.ts';
@@ -17,6 +19,8 @@ export interface ClusterAudit extends Omit<AuditRun, 'verdicts'> {
   /** Sees the verdicts of a kind as they come. Default: nobody does. */
   readonly withVerdicts?: (verdicts: SharedVerdicts, listing: KindListing) => AuditRun['verdicts'];
   readonly scope?: Omit<AuditScope, 'hasCluster' | 'knowsAllKinds' | 'unavailable'>;
+  /** Those that the host evaluates with. Default: none. */
+  readonly exceptions?: readonly ExceptionTerms[];
 }
 
 /**
@@ -43,6 +47,8 @@ export async function* auditPlan(
 ): AsyncGenerator<AuditPart> {
   yield { coverage: plan.coverage, results: [] };
   const outcomes = await audit.host.serve(plan.hosted);
+  const table = new ExceptionTable();
+  audit.exceptions?.forEach((terms) => table.set(terms));
   for (const listing of plan.listings) {
     const notLoaded: Coverage[] = [];
     const policies = listing.policies.filter(({ id, name }) => {
@@ -57,6 +63,7 @@ export async function* auditPlan(
     const verdicts = new SharedVerdicts(
       audit.host,
       plan.hosted.filter(({ id }) => policies.some((one) => one.id === id)),
+      table,
     );
     const part =
       policies.length === 0

@@ -150,7 +150,7 @@ class KindTally {
       countResult(counts, result);
       if (
         verdict !== undefined &&
-        result !== 'skip' &&
+        result !== 'unmatched' &&
         result !== 'pass' &&
         (result !== 'error' || counts.unjudged <= MAX_ERRORS)
       ) {
@@ -185,7 +185,7 @@ function countResult(
   counts: { -readonly [Key in keyof Counts]: Counts[Key] },
   result: ReturnType<typeof resultOf>,
 ): void {
-  if (result === 'skip') {
+  if (result === 'unmatched') {
     return;
   }
   counts.matched += 1;
@@ -198,6 +198,9 @@ function countResult(
       break;
     case 'wouldChange':
       counts.wouldChange += 1;
+      break;
+    case 'skip':
+      counts.skipped += 1;
       break;
     default:
       counts.unjudged += 1;

@@ -13,6 +13,8 @@ import {
 /** A policy, as an audit judges objects by it. */
 export interface AuditPolicy {
   readonly id: string;
+  /** The `metadata.uid` of a policy in a cluster. */
+  readonly uid?: string;
   /** As users write it: `cap/pinned-images`, `ap/shop/pinned-images`. */
   readonly name: string;
   readonly definition: PolicyDefinition;
@@ -51,6 +53,7 @@ export function auditPolicy(
 ): AuditPolicy | UnreadablePolicy {
   const id = policyId(policy);
   const name = policyName(id, policy.metadata.namespace);
+  const { uid } = policy.metadata;
   const isForTenant = policy.metadata.namespace !== undefined;
   // Absent in manifests, which have no defaults yet.
   const { backgroundAudit = true } = policy.spec as { readonly backgroundAudit?: boolean };
@@ -67,6 +70,7 @@ export function auditPolicy(
     const match = policyMatch(policy, { productNamespace, ownWebhook });
     return {
       id,
+      ...(uid === undefined ? {} : { uid }),
       name,
       definition,
       match: isForTenant

@@ -15,11 +15,16 @@ export interface AuditResult {
   /** As in {@link AuditPolicy}. */
   readonly policy: string;
   readonly mode: ObjectVerdict['mode'];
-  /** `fail`: a request to create it would be rejected. `wouldChange`: it would be changed. `error`: there is no verdict. */
-  readonly result: 'fail' | 'wouldChange' | 'error';
+  /**
+   * `fail`: a request to create it would be rejected. `wouldChange`: it would be changed. `skip`: it would be, without the exception.
+   * `error`: there is no verdict.
+   */
+  readonly result: 'fail' | 'wouldChange' | 'skip' | 'error';
   readonly object: AuditedObject;
   readonly message?: string;
   readonly reason?: NonNullable<ObjectVerdict['reason']>;
+  /** Of the result `skip`: `namespace/name` of the exception. */
+  readonly exception?: string;
   /** Of a group, see ObjectVerdict. Without times, which differ each time. */
   readonly members?: readonly {
     readonly name: string;
@@ -32,9 +37,16 @@ export interface AuditResult {
 const INTERNAL_ERROR = 500;
 
 /** What a verdict means for an existing object. */
-export function resultOf({ outcome, allowed, mutates, code }: ObjectVerdict): AuditResult['result'] | 'pass' | 'skip' {
+export function resultOf({
+  outcome,
+  allowed,
+  mutates,
+  code,
+}: ObjectVerdict): AuditResult['result'] | 'pass' | 'unmatched' {
   switch (outcome) {
     case 'skipped':
+      return 'unmatched';
+    case 'excepted':
       return 'skip';
     case 'verdict':
       return !allowed ? 'fail' : mutates ? 'wouldChange' : 'pass';
@@ -48,7 +60,7 @@ export function resultOf({ outcome, allowed, mutates, code }: ObjectVerdict): Au
 
 export function auditResult(
   policy: string,
-  { mode, message, reason, members }: ObjectVerdict,
+  { mode, message, reason, exception, members }: ObjectVerdict,
   result: AuditResult['result'],
   object: AuditedObject,
 ): AuditResult {
@@ -59,6 +71,7 @@ export function auditResult(
     object,
     ...(message === undefined ? {} : { message }),
     ...(reason === undefined ? {} : { reason }),
+    ...(exception === undefined ? {} : { exception }),
     ...(members === undefined ? {} : { members: members.map(({ ms: _ms, ...member }) => member) }),
   };
 }

@@ -84,6 +84,8 @@ export interface Counts {
   readonly passed: number;
   readonly failed: number;
   readonly wouldChange: number;
+  /** Neither passed nor failed, because exceptions apply. */
+  readonly skipped: number;
   /** Without a verdict. */
   readonly unjudged: number;
 }
@@ -108,7 +110,15 @@ export interface Coverage {
   readonly scannedAt?: string;
 }
 
-export const NO_COUNTS: Counts = { scanned: 0, matched: 0, passed: 0, failed: 0, wouldChange: 0, unjudged: 0 };
+export const NO_COUNTS: Counts = {
+  scanned: 0,
+  matched: 0,
+  passed: 0,
+  failed: 0,
+  wouldChange: 0,
+  skipped: 0,
+  unjudged: 0,
+};
 
 /** Whether something is not known that an audit could know: with it, no result is clean. */
 export function isIncomplete({ state }: Coverage): boolean {

@@ -1,9 +1,8 @@
-import type { ObjectVerdict } from '../engine/index.ts';
+import { ExceptionTable, exceptionsKey, type JsonObject, type ObjectVerdict } from '../engine/index.ts';
 import { moduleUses } from '../engine/definition/index.ts';
 import type { EvaluationHost, ExistingObject, HostedPolicy } from '../evaluation/index.ts';
-import type { JsonObject } from '../engine/index.ts';
 import type { GroupVersionResource } from '../resources/index.ts';
-import { KeptEntries } from '../values/index.ts';
+import { KeptEntries, textOf, valueAt } from '../values/index.ts';
 import { VerdictKeys } from './verdict-key.ts';
 
 /** Verdicts that are kept: some 5 MB. Pods of one workload follow each other in a list. */
@@ -18,13 +17,22 @@ type Evaluation = Promise<readonly ObjectVerdict[]>;
  */
 export class SharedVerdicts {
   readonly #host: Pick<EvaluationHost, 'evaluate'>;
+  readonly #exceptions: ExceptionTable;
   readonly #keys: ReadonlyMap<string, VerdictKeys>;
   /** By the keys of verdicts, also those under way. */
   readonly #evaluations = new KeptEntries<string, Evaluation>({ maxEntries: MAX_SHARED });
 
-  /** @param policies that the host serves */
-  constructor(host: Pick<EvaluationHost, 'evaluate'>, policies: readonly HostedPolicy[]) {
+  /**
+   * @param policies that the host serves
+   * @param exceptions that it evaluates with
+   */
+  constructor(
+    host: Pick<EvaluationHost, 'evaluate'>,
+    policies: readonly HostedPolicy[],
+    exceptions: ExceptionTable = new ExceptionTable(),
+  ) {
     this.#host = host;
+    this.#exceptions = exceptions;
     this.#keys = new Map(policies.flatMap((policy) => keysOf(policy)));
   }
 
@@ -37,7 +45,7 @@ export class SharedVerdicts {
     const shared = new Map<string, Evaluation>();
     const asked = new Map<string, string | undefined>();
     for (const id of policies) {
-      const key = this.#keys.get(id)?.sharedKey({ object, resource });
+      const key = this.#mayBeExcepted(id, object) ? undefined : this.#keys.get(id)?.sharedKey({ object, resource });
       const evaluation = key === undefined ? undefined : this.#evaluations.get(key);
       if (evaluation === undefined) {
         asked.set(id, key);
@@ -73,6 +81,12 @@ export class SharedVerdicts {
         this.#evaluations.delete(key);
       }
     }
+  }
+
+  /** Exceptions are for objects by fields that the policy may not read. */
+  #mayBeExcepted(policy: string, object: JsonObject): boolean {
+    const namespace = textOf(valueAt(object, 'metadata', 'namespace'));
+    return exceptionsKey(this.#exceptions.of(policy, namespace, -Infinity)) !== '';
   }
 }
 

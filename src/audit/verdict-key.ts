@@ -23,6 +23,8 @@ export interface VerdictInputs {
   readonly namespace?: JsonObject;
   /** The parameters of the policy for its namespace; null without any. */
   readonly parameters?: JsonValue;
+  /** The exceptions from the policy in the namespace of the object: see exceptionsKey. */
+  readonly exceptions?: string;
   /** Objects that the policy looked up, in any order. */
   readonly lookedUp?: readonly LookedUpObject[];
 }
@@ -82,7 +84,7 @@ export class VerdictKeys {
   }
 
   /** The digest of all that a verdict depends on. */
-  of({ object, resource, namespace, parameters = null, lookedUp = [] }: VerdictInputs): string {
+  of({ object, resource, namespace, parameters = null, exceptions = '', lookedUp = [] }: VerdictInputs): string {
     const hash = createHash('sha256').update(this.#policy);
     const metadata = objectIn(object, 'metadata');
     add(hash, [resource.group, resource.version, resource.resource, textOf(own(metadata, 'namespace'))]);
@@ -97,6 +99,10 @@ export class VerdictKeys {
       add(hash, fieldAt(object, ['metadata', 'labels']));
     }
     add(hash, parameters);
+    if (exceptions !== '') {
+      // They select objects by fields that the policy may not read.
+      add(hash, [exceptions, object]);
+    }
     add(hash, lookedUp.map(lookedUpText).toSorted());
     return hash.digest().toString('base64url', 0, KEY_BYTES);
   }

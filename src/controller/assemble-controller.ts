@@ -11,6 +11,7 @@ import {
   CopyService,
   type CopySettings,
   DURABLE_MODULES,
+  ExceptionController,
   LifecycleControllers,
   OwnKindsWebhook,
   type OwnKindsWebhookOptions,
@@ -60,6 +61,8 @@ export interface AssemblyOptions {
   readonly governance?: AssembledGovernance;
   /** See LifecycleOptions. */
   readonly isAudited?: boolean;
+  /** Whether API servers have to ask who may except from policies, before exceptions are accepted. Default: yes. */
+  readonly isExemptGuarded?: boolean;
   /**
    * Whether NetworkPolicies have statuses; false: those that were written are removed. The account then needs the rights of
    * NETWORK_POLICY_READER_RULES and NETWORK_POLICY_STATUS_RULES. Default: they are left alone.
@@ -133,6 +136,17 @@ export function assembleController(options: AssemblyOptions): AssembledControlle
       : { isOurs: (name) => managed.ownership.isOurs(name), isReachable: (name) => managed.isReachable(name) }),
   });
   const governance = options.governance && governanceParts(options.governance, controlled);
+  const exceptionCaches = new SharedCaches({ cluster, log, metrics });
+  const exceptions = new ExceptionController({
+    cluster: withWriteBackoff(cluster, { log }),
+    caches: exceptionCaches,
+    policies: caches,
+    isGuarded: options.isExemptGuarded ?? true,
+    events,
+    registry,
+    log,
+    metrics,
+  });
   const networkPolicyCaches = new SharedCaches({ cluster, log, metrics });
   const reportGuard = new ReportGuard(networkPolicyCaches.cache(NETWORK_POLICY_PROVIDERS));
   const webhook =
@@ -181,7 +195,10 @@ export function assembleController(options: AssemblyOptions): AssembledControlle
     ...(copies === undefined ? [] : [copies.directory]),
     policyServers,
     policies,
+    exceptions,
   );
+  // Without `ready`: an older installation does not serve the kind.
+  runtime.add('cache', { name: 'exception caches', start: (signal) => exceptionCaches.start(signal) });
   if (managed !== undefined) {
     const { certificates, files, objects, ownership, reached } = managed;
     reached.subscribe(() => policies.targetsChanged());

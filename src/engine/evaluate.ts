@@ -69,7 +69,7 @@ function evaluateTemplate(
     return { verdict, observation, monitored: undefined };
   }
   const evaluator = new Evaluator(policy.options);
-  const judgement = evaluator.judge(policy, template.pod, options);
+  const judgement = evaluator.judge(policy, template.pod, { ...options, workload: review });
   const observation = observe(observed, review, route, judgement);
   const isAudit = route === 'audit';
   const verdict = isAudit

@@ -6,6 +6,10 @@ import { EngineError } from './values/errors.ts';
 import { evaluateGroupExpression } from './definition/group-expression.ts';
 import { HostCapabilities } from './host-capabilities.ts';
 import type { PolicyLog } from './capabilities/host-port.ts';
+import { EXPIRING_SOON_MS } from '../resources/index.ts';
+import type { Exception } from './exceptions/exception.ts';
+import type { ExceptionTable } from './exceptions/exception-table.ts';
+import { type Excepted, matchingExceptions } from './exceptions/matching-exceptions.ts';
 import type { JsonValue } from './values/json-text.ts';
 import { NO_OBJECTS, UnknownObject } from './review/object-lookup.ts';
 import type { ObjectLookup } from './review/object-lookup.ts';
@@ -25,6 +29,7 @@ import {
   allowed,
   denied,
   errored,
+  excepted,
   fromGuest,
   groupDenied,
   guestFailed,
@@ -37,7 +42,7 @@ import {
   withoutForbiddenPatch,
 } from './verdict/verdict.ts';
 import type { Verdict } from './verdict/verdict.ts';
-import { MAX_REVIEW_BYTES } from './definition/limits.ts';
+import { DEFAULT_TIMEOUT_SECONDS, MAX_REVIEW_BYTES } from './definition/limits.ts';
 import type { GuestVerdict, SettingsVerdict } from './verdict/guest-verdict.ts';
 import { boundedAnswer, boundedText } from './verdict/verdict-limits.ts';
 
@@ -83,6 +88,10 @@ export interface JudgeOptions {
   readonly leftMs?: () => number;
   /** Parameters of policies. Default: there is no cluster. */
   readonly objects?: ObjectLookup;
+  /** The workload whose pod template is judged: exceptions for it apply, too. */
+  readonly workload?: Review | undefined;
+  /** The instant that exceptions are asked for, in milliseconds since 1970. Default: now. */
+  readonly now?: number;
 }
 
 /** A policy, or a member of a group, that refuses the requests of a namespace for their parameters. */
@@ -115,12 +124,14 @@ export class Evaluator {
   readonly #log: PolicyLog;
   readonly #alwaysAcceptNamespace: string | undefined;
   readonly #validationBudget: ValidationBudget | undefined;
+  readonly #exceptions: ExceptionTable | undefined;
 
-  constructor({ port, log, alwaysAcceptNamespace, validationBudget }: PolicyOptions) {
+  constructor({ port, log, alwaysAcceptNamespace, validationBudget, exceptions }: PolicyOptions) {
     this.#capabilities = new HostCapabilities(port, log);
     this.#log = log;
     this.#alwaysAcceptNamespace = alwaysAcceptNamespace;
     this.#validationBudget = validationBudget;
+    this.#exceptions = exceptions;
   }
 
   checkSettings(policy: LoadedPolicy, onUnitStart?: OnUnitStart): SettingsVerdict {
@@ -173,10 +184,63 @@ export class Evaluator {
   }
 
   /**
-   * A policy's own verdict, which `/audit` returns.
+   * A policy's own verdict, which `/audit` returns; with an exception from what it would reject or change.
    * @throws UnknownObject
    */
   judge(policy: LoadedPolicy, review: Review, options: JudgeOptions): PolicyJudgement {
+    const judgement = this.#judge(policy, review, options);
+    const { allowed: isAllowed, patch } = judgement.verdict;
+    // Asked last, so that what passes costs nothing.
+    return isAllowed && patch === undefined ? judgement : this.#withExceptions(policy, review, options, judgement);
+  }
+
+  #withExceptions(
+    policy: LoadedPolicy,
+    review: Review,
+    options: JudgeOptions,
+    judgement: PolicyJudgement,
+  ): PolicyJudgement {
+    const { workload, now = Date.now(), timedOut: late } = options;
+    const candidates = this.#exceptions?.of(policy.id, review.admission?.namespace ?? '', now) ?? [];
+    if (candidates.length === 0) {
+      return judgement;
+    }
+    const isLate = late?.has(policy.id) === true;
+    const reviews = workload === undefined ? [review] : [workload, review];
+    const { whole, members } = this.#matching(policy, candidates, reviews, isLate, options);
+    if (whole !== undefined) {
+      return exceptedBy(whole, now);
+    }
+    const [first] = members.values();
+    if (first === undefined || policy.kind !== 'group' || isLate) {
+      return judgement;
+    }
+    const rest = this.#judgeGroup(policy, review, options, members);
+    return rest.verdict.allowed ? exceptedBy(first, now) : rest;
+  }
+
+  /** Their conditions take time of the policy, which is published as its match conditions are. */
+  #matching(
+    policy: LoadedPolicy,
+    candidates: readonly Exception[],
+    reviews: readonly Review[],
+    isLate: boolean,
+    { onUnitStart, onUnitEnd, leftMs }: JudgeOptions,
+  ): Excepted {
+    const timeoutSeconds = unitsOf(policy)[0]?.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS;
+    const timeoutMs = Math.min(timeoutSeconds * MS_PER_SECOND, leftMs?.() ?? Infinity);
+    if (isLate || timeoutMs <= 0 || !candidates.some(({ hasConditions }) => hasConditions)) {
+      return matchingExceptions(policy.id, candidates, reviews, false);
+    }
+    onUnitStart?.(policy.id, timeoutMs, MATCH_CONDITIONS);
+    try {
+      return matchingExceptions(policy.id, candidates, reviews, true);
+    } finally {
+      onUnitEnd?.();
+    }
+  }
+
+  #judge(policy: LoadedPolicy, review: Review, options: JudgeOptions): PolicyJudgement {
     const namespace = review.admission?.namespace;
     if (namespace !== undefined && namespace === this.#alwaysAcceptNamespace) {
       return { outcome: 'exempt', verdict: allowed() };
@@ -208,13 +272,22 @@ export class Evaluator {
     return { outcome: 'verdict', verdict, ...(mutatedObject === undefined ? {} : { mutatedObject }) };
   }
 
-  #judgeGroup(group: LoadedPolicyGroup, review: Review, options: JudgeOptions): PolicyJudgement {
+  /** @param fulfilled members that exceptions apply to */
+  #judgeGroup(
+    group: LoadedPolicyGroup,
+    review: Review,
+    options: JudgeOptions,
+    fulfilled: ReadonlyMap<string, unknown> = new Map(),
+  ): PolicyJudgement {
     const results = new Map<string, MemberResult>();
     const order = [...group.members.keys()];
     const isTrue = evaluateGroupExpression(group.expression, (name) => {
       const known = results.get(name);
       if (known !== undefined) {
         return known.accepted;
+      }
+      if (fulfilled.has(name)) {
+        return true;
       }
       const unit = group.members.get(name);
       if (unit === undefined) {
@@ -336,7 +409,7 @@ export class Evaluator {
   /** Applies failurePolicy, mode, mutation rules and message of a policy to its own verdict. */
   apply(policy: LoadedPolicy, { outcome, verdict }: Judgement): Verdict {
     const { id, mode, failurePolicy } = policy;
-    if (outcome === 'exempt') {
+    if (outcome === 'exempt' || outcome === 'excepted') {
       return verdict;
     }
     // As in Kubewarden, a guest that fails denies even with failurePolicy Ignore: the author of a request could make it
@@ -354,6 +427,13 @@ export class Evaluator {
   #logFailed(unit: EvaluationUnit, { uid }: Review, message: string, error: string): void {
     this.#log({ policy: unit.id, level: 'error', message, fields: { uid, error } });
   }
+}
+
+/** Warns of an exception that ends soon those whom it concerns. */
+function exceptedBy({ name, terms, expiresAt }: Exception, now: number): PolicyJudgement {
+  const isEnding = expiresAt - now <= EXPIRING_SOON_MS;
+  const warning = `allowed only by the exception ${name}, which ends at ${terms.expiresAt}`;
+  return { outcome: 'excepted', verdict: excepted(name, isEnding ? warning : undefined), exception: name };
 }
 
 /** A policy's own verdict with its mutation rules and message applied, as in protect mode. */

@@ -8,6 +8,7 @@ export { BuiltinSettings } from './builtin-settings.ts';
 export type { RequestConstraints } from './builtin-settings.ts';
 export { isGranted } from './host-capabilities.ts';
 export type { KindSchema, LintFinding, NullRead, SettingsNeed } from './cel-policy/index.ts';
+export { ExceptionTable, exceptionsKey } from './exceptions/exception-table.ts';
 export { EngineError } from './values/errors.ts';
 export { checkSettings, evaluate, readReview, refusedParameters } from './evaluate.ts';
 export { templateInMessage } from './pod-templates/template-verdict.ts';

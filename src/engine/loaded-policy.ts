@@ -5,6 +5,7 @@ import type { HostPort, PolicyLog } from './capabilities/host-port.ts';
 import { parseGroupExpression } from './definition/group-expression.ts';
 import type { GroupExpression } from './definition/group-expression.ts';
 import type { ParameterizedSettings } from './parameters/effective-settings.ts';
+import type { ExceptionTable } from './exceptions/exception-table.ts';
 import { parameterizedSettings } from './parameters/load-settings.ts';
 import type { ValidationBudget } from './parameters/validation-budget.ts';
 import type { FailurePolicy, ModuleUse, PolicyDefinition, PolicyMode } from './definition/policy-definition.ts';
@@ -22,6 +23,8 @@ export interface PolicyOptions {
   readonly alwaysAcceptNamespace?: string;
   /** Limits how long settings from parameters are validated. Default: each time as long as the policy's timeout allows. */
   readonly validationBudget?: ValidationBudget;
+  /** Exceptions of the cluster, which may change. Default: none. */
+  readonly exceptions?: ExceptionTable;
 }
 
 /** Code with settings: a single policy, or one member of a group. */

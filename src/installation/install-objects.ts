@@ -18,6 +18,7 @@ import { podMonitors, prometheusRule } from './objects/monitoring-objects.ts';
 import { type InstallContext, PRODUCT_LABELS } from './objects/naming.ts';
 import { annotationAccess } from './objects/annotation-access.ts';
 import { networkPolicyAccess } from './objects/network-policy-objects.ts';
+import { exceptionGuards } from './objects/exception-guards.ts';
 import { recordGuards } from './objects/record-guards.ts';
 import { networkPolicies } from './objects/network-objects.ts';
 import { defaultPolicyServer, recommendedPolicies } from './objects/policy-objects.ts';
@@ -42,6 +43,7 @@ export const INSTALL_PARTS: readonly InstallPart[] = [
   { name: 'crds', objects: () => ALL_KINDS.map(labelledDefinition) },
   { name: 'access-guard', objects: accessGuard },
   { name: 'record-guards', objects: recordGuards },
+  { name: 'exception-guards', objects: exceptionGuards },
   { name: 'access', objects: controllerAccess },
   ...(['own', 'external'] as const).map((mode) => ({
     name: `access-${mode}-certificates`,

@@ -1,4 +1,5 @@
 export { SELF_REVIEW } from './access-rules/controller-rules.ts';
+export { ExceptionController } from './exceptions/exception-controller.ts';
 export { LifecycleControllers } from './lifecycle-controllers.ts';
 export { PolicyTypeChecks } from './type-checks/policy-type-checks.ts';
 export type { WebhookConfiguration, WebhookTarget } from './webhooks/webhook-object.ts';

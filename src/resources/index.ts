@@ -1,5 +1,6 @@
 export type { AccessRule } from './access-rule.ts';
 export type { MatchRule } from './admission-rules/match-rule.ts';
+export type { ConditionUpdate } from './conditions.ts';
 export { findCondition, isConditionTrue, removeCondition, setCondition, timeText } from './conditions.ts';
 export type { Condition, ConditionStatus } from './conditions.ts';
 export {
@@ -136,6 +137,17 @@ export {
   policyMatch,
   policyOfBucket,
 } from './policies/policy-match.ts';
+export { MAX_EXCEPTION_POLICIES, POLICY_EXCEPTIONS } from './policies/policy-exception.ts';
+export type { PolicyException } from './policies/policy-exception.ts';
+export {
+  acceptedTerms,
+  exceptedPolicyId,
+  exceptionProblems,
+  exceptionTerms,
+  EXPIRING_SOON_MS,
+  expiryOf,
+} from './policies/exception-terms.ts';
+export type { ExceptionTerms } from './policies/exception-terms.ts';
 export { DEFAULT_EXEMPT_NAMESPACES, outsideExemptNamespaces } from './policies/exempt-namespaces.ts';
 export {
   CLUSTER_COLLECTORS,

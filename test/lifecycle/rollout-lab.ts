@@ -7,7 +7,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { kubeconfigText } from '../../src/apiserver/index.ts';
 import { ApiError, type Cluster, ClusterError, KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
-import { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES } from '../../src/lifecycle/access-rules/index.ts';
+import {
+  CONTROLLER_NAMESPACE_RULES,
+  CONTROLLER_RULES,
+  EXCEPTION_RULES,
+} from '../../src/lifecycle/access-rules/index.ts';
 import { NETWORK_POLICY_STATUS_RULES } from '../../src/network-policy/access-rules/index.ts';
 import {
   CLUSTER_ADMISSION_POLICIES,
@@ -199,6 +203,8 @@ export class RolloutLab implements AsyncDisposable {
         // The cluster of the lab has no kinds of these, and the controller no rights on them.
         '--no-governance',
         '--no-network-policy-status',
+        // Nor does its API server have the objects of an installation.
+        '--no-exempt-guard',
         ...flags({
           kubeconfig: await this.kubeconfig('controller'),
           namespace: NAMESPACE,
@@ -373,7 +379,7 @@ export class RolloutLab implements AsyncDisposable {
     }
     await this.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
     // Also where it writes no status of NetworkPolicies, a controller guards who does.
-    await this.grant('controller', [...CONTROLLER_RULES, ...NETWORK_POLICY_STATUS_RULES]);
+    await this.grant('controller', [...CONTROLLER_RULES, ...EXCEPTION_RULES, ...NETWORK_POLICY_STATUS_RULES]);
     await this.grant('controller', CONTROLLER_NAMESPACE_RULES, NAMESPACE);
     await this.grant('replica', REPLICA_CLUSTER_RULES);
     await this.grant('replica', REPLICA_RULES, NAMESPACE);

@@ -4,6 +4,7 @@ import { RolloutLab } from './rollout-lab.ts';
 import type { LabTarget } from './rollout-lab-target.ts';
 import { tenantsNeedCapabilities } from './scenario-capabilities.ts';
 import { crashesAtEveryStep, leaderIsReplaced } from './scenario-crashes.ts';
+import { exceptsUntilTheSecond } from './scenario-exceptions.ts';
 import { mutatesAndCeasesTo } from './scenario-mutating.ts';
 import { clusterHasLastWord } from './scenario-order.ts';
 import { namesInvalidParameters, seesWhatOthersInject } from './scenario-parameters.ts';
@@ -56,6 +57,8 @@ export function describeScenarios(
     it('3: without a peer it retries until it can', () => backoffWithoutPeers(lab));
     it('4: a change under load fails no review, and verdicts mix only while the status says so', () =>
       changesUnderLoad(lab));
+    it('an exception has every replica admit an object until its second, and not after', () =>
+      exceptsUntilTheSecond(lab));
     it('6: undo, pin and unpin serve a revision unchanged, wherever its module address leads now', () =>
       undoesAndPins(lab));
     it('6: a module that has changed at its address is used after a refresh, as a revision of its own', () =>

@@ -96,7 +96,7 @@ export class KindVerdicts {
     const isKept =
       verdict !== undefined &&
       result !== 'pass' &&
-      result !== 'skip' &&
+      result !== 'unmatched' &&
       (result !== 'error' || this.counts(policy.id).unjudged <= MAX_ERRORS);
     this.#findings.set(
       policy.id,
@@ -150,10 +150,11 @@ export class KindVerdicts {
     const scanned = counts.values().reduce((sum, count) => sum + count, 0);
     return {
       scanned,
-      matched: scanned - of('skip'),
+      matched: scanned - of('unmatched'),
       passed: of('pass'),
       failed: of('fail'),
       wouldChange: of('wouldChange'),
+      skipped: of('skip'),
       unjudged: of('error'),
     };
   }

@@ -2,7 +2,7 @@
 import { type AuditResult, type Coverage, isIncomplete } from '../../audit/index.ts';
 import { element, escapeText } from '../junit-xml.ts';
 import type { AuditReport } from './audit-report.ts';
-import { kindOf, objectOf, resultText } from './report-text.ts';
+import { kindOf, messageOf, objectOf, resultText } from './report-text.ts';
 
 export function auditJunit(report: AuditReport): string {
   const policies = Map.groupBy(report.coverage, ({ policy }) => policy);
@@ -16,7 +16,7 @@ export function auditJunit(report: AuditReport): string {
         tests: cases.length,
         failures: results.filter(({ result }) => result === 'fail').length,
         errors: results.filter(({ result }) => result === 'error').length + coverage.filter(isIncomplete).length,
-        skipped: coverage.filter(isSkipped).length,
+        skipped: coverage.filter(isSkipped).length + results.filter(({ result }) => result === 'skip').length,
       },
       cases,
     );
@@ -46,6 +46,7 @@ function objectCase(result: AuditResult, { placeOf }: AuditReport): string {
   const outcome = {
     fail: () => element('failure', { message, type: reason }, text),
     error: () => element('error', { message, type: reason }, text),
+    skip: () => element('skipped', { message: messageOf(result) }, []),
     // A case that passes has no other place for what there is to say.
     wouldChange: () => element('system-out', {}, [resultText(result)]),
   }[result.result]();

@@ -5,13 +5,15 @@ import {
   type AuditPolicy,
   type Coverage,
   NO_COUNTS,
+  exceptionsOfCluster,
   policiesOfCluster,
 } from '../../audit/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
 import type { JsonObject, PolicyDefinition } from '../../engine/index.ts';
-import { type AdmissionPolicyObject, DEFAULT_EXEMPT_NAMESPACES } from '../../resources/index.ts';
+import { type AdmissionPolicyObject, DEFAULT_EXEMPT_NAMESPACES, type ExceptionTerms } from '../../resources/index.ts';
 import { folderUrl } from '../daemon-flags.ts';
 import { CliError } from '../errors.ts';
+import { exceptionsAmong } from '../policy/exceptions-among.ts';
 import type { FilePolicy } from '../policy/file-policy.ts';
 import { absoluteModule } from '../policy/policy-code.ts';
 import { readPolicies } from '../policy/policy-files.ts';
@@ -23,6 +25,7 @@ export interface InputPolicies {
   readonly coverage: readonly Coverage[];
   /** Objects beside the policies in files, such as parameters. */
   readonly objects: readonly JsonObject[];
+  readonly exceptions: readonly ExceptionTerms[];
 }
 
 /** An installation with the defaults. */
@@ -53,6 +56,7 @@ export async function policiesOfFiles(paths: readonly string[]): Promise<InputPo
         counts: NO_COUNTS,
       })),
     objects: objects.map(({ object }) => object),
+    exceptions: exceptionsAmong(objects.map(({ object }) => object)),
   };
 }
 
@@ -98,7 +102,8 @@ export async function policiesIn(
       hint: 'Install them with portcullis install, or give policies of files with -p.',
     });
   }
-  return { policies, coverage, objects: [] };
+  const found = await exceptionsOfCluster(cluster, policies, namespace === undefined ? {} : { namespace });
+  return { policies, coverage: [...coverage, ...found.coverage], objects: [], exceptions: found.exceptions };
 }
 
 /** The named policies; all without names. @throws CliError that lists them when there is no such policy */

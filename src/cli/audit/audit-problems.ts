@@ -13,7 +13,7 @@ const COVERAGE_RULE: ProblemRule = {
 /** What was found, and what is not known. */
 export function auditProblems(report: AuditReport): readonly Problem[] {
   return [
-    ...report.results.map((result) => resultProblem(result, report)),
+    ...report.results.filter(({ result }) => result !== 'skip').map((result) => resultProblem(result, report)),
     ...report.coverage.filter(isIncomplete).map(coverageProblem),
   ];
 }

@@ -27,6 +27,8 @@ export interface AuditSummary {
   /** Findings of policies in monitor mode, which reject nothing. */
   readonly monitored: number;
   readonly wouldChange: number;
+  /** Verdicts that exceptions apply to. */
+  readonly excepted: number;
   /** Verdicts that are missing. */
   readonly unjudged: number;
   /** Kinds and policies of which not everything is known that an audit could know. */
@@ -71,6 +73,7 @@ export function summaryOf({ results, coverage }: AuditReport): AuditSummary {
     findings: findings.length,
     monitored: findings.filter(({ mode }) => mode === 'monitor').length,
     wouldChange: sum(coverage.map(({ counts }) => counts.wouldChange)),
+    excepted: sum(coverage.map(({ counts }) => counts.skipped)),
     unjudged: sum(coverage.map(({ counts }) => counts.unjudged)),
     incomplete: coverage.filter(isIncomplete).length,
     notAuditable: coverage.filter(({ state }) => state === 'NotAuditable').length,

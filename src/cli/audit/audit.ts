@@ -14,6 +14,7 @@ import { addSourceFlags } from '../module/source-flags.ts';
 import { dataText } from '../output.ts';
 import { githubAnnotations } from '../problems/github-annotations.ts';
 import { sarifText } from '../problems/sarif.ts';
+import { exceptionsAmong } from '../policy/exceptions-among.ts';
 import { Progress } from '../progress.ts';
 import { auditHost, type HostFlags, type Lookups } from './audit-host.ts';
 import { auditJunit } from './audit-junit.ts';
@@ -156,7 +157,18 @@ async function judged(
   const { policies } = input;
   return await progress.during('loading policies', async (update) => {
     const text = new ProgressText();
-    const run = { host, policies, scope, onProgress: (one: Parameters<ProgressText['of']>[0]) => update(text.of(one)) };
+    const exceptions = [
+      ...input.exceptions,
+      ...exceptionsAmong((files?.objects ?? []).map(({ object }) => asJson(object))),
+    ];
+    host.except(exceptions);
+    const run = {
+      host,
+      policies,
+      scope,
+      exceptions,
+      onProgress: (one: Parameters<ProgressText['of']>[0]) => update(text.of(one)),
+    };
     const parts: AuditPart[] = [];
     const found =
       files !== undefined

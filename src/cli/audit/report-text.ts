@@ -10,7 +10,7 @@ const RESULT_COLUMNS: readonly Column<AuditResult>[] = [
   { header: 'POLICY', cell: ({ policy }) => oneLine(policy) },
   { header: 'RESULT', cell: resultText },
   { header: 'OBJECT', cell: ({ object }) => objectOf(object), name: 'whole' },
-  { header: 'MESSAGE', cell: ({ message = '' }) => oneLine(message) },
+  { header: 'MESSAGE', cell: (result) => oneLine(messageOf(result)) },
 ];
 
 /** Entries that say the same of several kinds. */
@@ -41,6 +41,11 @@ export function kindOf({ kind, namespace }: Coverage): string {
 /** `fail`, `would change`; of a policy that rejects nothing with its mode. */
 export function resultText({ result, mode }: AuditResult): string {
   return `${result === 'wouldChange' ? 'would change' : result}${mode === 'monitor' ? ' (monitor)' : ''}`;
+}
+
+/** What a result says beside its kind. */
+export function messageOf({ message = '', exception }: AuditResult): string {
+  return exception === undefined ? message : `excepted by ${exception}`;
 }
 
 export function auditTable(report: AuditReport): string {
@@ -96,7 +101,7 @@ export function missingRights({ coverage }: Pick<AuditReport, 'coverage'>): read
 }
 
 function summaryText(report: AuditReport): string {
-  const { policies, kinds, objects, findings, monitored, wouldChange, unjudged, incomplete, notAuditable } =
+  const { policies, kinds, objects, findings, monitored, wouldChange, excepted, unjudged, incomplete, notAuditable } =
     summaryOf(report);
   const looked = [counted(policies, 'policy', 'policies'), counted(kinds, 'kind'), counted(objects, 'object')].join(
     ', ',
@@ -104,6 +109,7 @@ function summaryText(report: AuditReport): string {
   const found = [
     `${counted(findings, 'finding')}${monitored === 0 ? '' : ` (${countText(monitored)} of policies in monitor mode)`}`,
     ...(wouldChange === 0 ? [] : [`${countText(wouldChange)} would change`]),
+    ...(excepted === 0 ? [] : [`${countText(excepted)} excepted`]),
     ...(unjudged === 0 ? [] : [`${counted(unjudged, 'verdict')} missing`]),
     ...(notAuditable === 0 ? [] : [`${countText(notAuditable)} not auditable`]),
   ].join(', ');

@@ -63,6 +63,7 @@ export interface ControllerFlags
   readonly governanceAccount: string;
   readonly namespace: string;
   readonly leaderElect: boolean;
+  readonly exemptGuard: boolean;
   readonly leaseDuration: string;
   readonly policyServerUrl?: string;
   readonly policyServerCaFile?: string;
@@ -90,6 +91,10 @@ export function controllerCommandWithFlags(): Command {
     .addOption(productNamespaceOption())
     .option('--leader-elect', 'work only while this process is the leader', true)
     .option('--no-leader-elect', 'do not wait for leadership: no other controller runs')
+    .option(
+      '--no-exempt-guard',
+      'accept PolicyExceptions although no ValidatingAdmissionPolicy asks who may except: nobody else writes to the cluster',
+    )
     .option('--lease-duration <duration>', 'how long other controllers wait for a silent leader', '15s')
     .addOption(
       new Option(

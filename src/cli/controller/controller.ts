@@ -108,6 +108,7 @@ async function controller(flags: ControllerFlags): Promise<void> {
     settings,
     namespace,
     exemptNamespaces,
+    isExemptGuarded: flags.exemptGuard,
     tls: servers.tls,
     copies,
     servers: servers.managed ?? servers.target,

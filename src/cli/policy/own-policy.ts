@@ -14,10 +14,12 @@ import {
   ADMISSION_POLICIES,
   ADMISSION_POLICY_GROUPS,
   type AdmissionPolicyObject,
+  apiVersionOf,
   CLUSTER_ADMISSION_POLICIES,
   CLUSTER_ADMISSION_POLICY_GROUPS,
   DEFAULT_EXEMPT_NAMESPACES,
   type FieldError,
+  type KubernetesObject,
   type MutableObject,
   NAMESPACE_NAME_LABEL,
   outsideExemptNamespaces,
@@ -78,7 +80,11 @@ export function ownPolicy(
   objects: readonly JsonObject[],
   { tenantCapabilities = [] }: OwnPolicyOptions = {},
 ): FilePolicy {
-  const { policy, kind: ownKind } = validated(placed);
+  const ownKind = kindOf(placed.object);
+  if (ownKind === undefined) {
+    throw new Error('expected a manifest that isOwnPolicy knows');
+  }
+  const policy = validatedManifest(placed, ownKind) as AdmissionPolicyObject;
   const { kind, metadata } = policy;
   const { name = '', namespace } = metadata;
   const id = policyId(policy);
@@ -115,17 +121,15 @@ export function ownPolicy(
   };
 }
 
-/** The manifest with defaults. @throws CliError with all mistakes */
-function validated(placed: PlacedManifest): { readonly policy: AdmissionPolicyObject; readonly kind: OwnKind } {
+/** A manifest of one of our kinds with defaults. @throws CliError with all mistakes */
+export function validatedManifest(placed: PlacedManifest, kind: OwnKind): KubernetesObject {
   const { object } = placed;
-  const kind = kindOf(object);
   const name = textOf(valueAt(object, 'metadata', 'name'));
   const where = `${textOf(own(object, 'kind'))} ${name || 'without a name'}`;
   const problem = (path: KeyPath, message: string): string => placedMessage(placed, path, `${where}: ${message}`);
   const apiVersion = textOf(own(object, 'apiVersion'));
-  if (kind === undefined || apiVersion !== `${kind.group}/${kind.version}`) {
-    const expected = `${POLICIES_GROUP}/${kind?.version ?? 'v1'}`;
-    throw new CliError(problem(['apiVersion'], `apiVersion: expected ${expected}, got ${apiVersion}`));
+  if (apiVersion !== apiVersionOf(kind)) {
+    throw new CliError(problem(['apiVersion'], `apiVersion: expected ${apiVersionOf(kind)}, got ${apiVersion}`));
   }
   if (name === '') {
     throw new CliError(problem(['metadata'], 'metadata.name: expected a name, got none'));
@@ -151,7 +155,7 @@ function validated(placed: PlacedManifest): { readonly policy: AdmissionPolicyOb
   if (problems.length > 0) {
     throw new CliError(problems.join('\n'));
   }
-  return { policy: copy as unknown as AdmissionPolicyObject, kind };
+  return copy;
 }
 
 /** Without the error of no field, which says that others come first. */

@@ -11,6 +11,8 @@ import {
 import { isJsonObject, own, textOf, valueAt } from '../../values/index.ts';
 import { documentName, readText, STANDARD_INPUT } from '../document.ts';
 import { CliError, usageError } from '../errors.ts';
+import { exceptionErrors } from './exception-errors.ts';
+import { isException } from './exceptions-among.ts';
 import type { FilePolicy, PolicyFindings, PolicyMatchResult } from './file-policy.ts';
 import { isPolicyOfKubernetes, isOfKubernetes, manifestFiles, manifestsPolicy } from './manifests.ts';
 import { misspelledPolicy } from './misspelled-policy.ts';
@@ -98,6 +100,8 @@ export function policiesAmong(manifests: readonly PlacedManifest[], options: Pol
     try {
       if (isOwnPolicy(placed.object)) {
         policies.push(ownPolicy(placed, objects, options));
+      } else if (isException(placed.object)) {
+        problems.push(...exceptionErrors(placed));
       } else if (isPolicyOfKubernetes(placed.object)) {
         const bindings = manifests.filter((one) => isBindingOf(one.object, placed.object));
         policies.push(kubernetesPolicy([placed, ...bindings], [...ofKubernetes, ...objects], options));

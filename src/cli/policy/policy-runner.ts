@@ -22,6 +22,7 @@ import { readMetadata, requireProtocol } from '../../modules/index.ts';
 import { errorText, parseJson } from '../../values/index.ts';
 import { moduleCacheFolder } from '../module/module-cache.ts';
 import { CliError } from '../errors.ts';
+import { exceptionsAmong } from './exceptions-among.ts';
 import { ParameterObjects } from './parameter-objects.ts';
 import { SessionCapabilities } from './session-capabilities.ts';
 
@@ -69,7 +70,7 @@ const INTERNAL_ERROR = 500;
 
 /** Whether a response is a verdict, of the policy or on the parameters of the namespace, and not of a broken policy. */
 export function isVerdict({ outcome, errorCode }: Observation): boolean {
-  return outcome === 'verdict' || (outcome === 'failed' && errorCode !== INTERNAL_ERROR);
+  return outcome === 'verdict' || outcome === 'excepted' || (outcome === 'failed' && errorCode !== INTERNAL_ERROR);
 }
 
 /** The policy refuses its settings; worded as kwctl does. */
@@ -144,6 +145,7 @@ export class PolicyRunner implements AsyncDisposable {
       this.#host.publishWatched({ apiVersion, kind, isAll: true, objects: [] });
     }
     this.#objects = new ParameterObjects(policy.objects);
+    this.#host.except(exceptionsAmong(policy.objects ?? []));
     this.#policy = { id, digests: Object.values(digests) };
     this.#isRestored = modules.some((module) => 'compiled' in module && module.compiled.shape.isolation === 'restore');
     await this.#host.publish({

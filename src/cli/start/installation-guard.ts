@@ -1,7 +1,13 @@
 // The ValidatingAdmissionPolicies of an installation, for the cluster of `portcullis start`.
 import type { AdmissionGuard } from '../../apiserver/index.ts';
 import { createManifestsGuest } from '../../engine/guests/index.ts';
-import { accessGuard, annotationGuard, recordGuards, withoutComments } from '../../installation/objects/index.ts';
+import {
+  accessGuard,
+  annotationGuard,
+  exceptionStatusGuard,
+  recordGuards,
+  withoutComments,
+} from '../../installation/objects/index.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 
 /** The part of a ValidatingAdmissionPolicy that names what it is for. A binding has none. */
@@ -17,7 +23,12 @@ interface GuardedResources {
 /** Evaluates the policies that limit in an installation who writes what, because the embedded cluster only stores such policies. */
 export function installationGuard(): AdmissionGuard {
   const context = { namespace: PRODUCT_NAMESPACE };
-  const objects = [...recordGuards(context), ...accessGuard(context), ...annotationGuard(context)];
+  const objects = [
+    ...recordGuards(context),
+    ...exceptionStatusGuard(context),
+    ...accessGuard(context),
+    ...annotationGuard(context),
+  ];
   const guest = createManifestsGuest(objects.map(withoutComments));
   const guarded = new Set(
     // Made above.

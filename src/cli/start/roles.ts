@@ -97,6 +97,8 @@ export function controllerRole(options: RoleOptions, granted: Granted): Role {
         'module-copies': false,
         'policy-server-url': `https://localhost:${ports.admission}`,
         'policy-server-ca-file': caFile,
+        // The API server of this process asks nobody, and has one user.
+        'exempt-guard': false,
         'webhook-addr': HOST,
         'webhook-port': 0,
         'webhook-cert-file': certFile,

@@ -7,6 +7,8 @@ import type { AccessRule } from '../../resources/index.ts';
  */
 export const REPLICA_CLUSTER_RULES: readonly AccessRule[] = [
   { apiGroups: [''], resources: ['namespaces'], verbs: ['get', 'list', 'watch'] },
+  // Exceptions are in the namespaces of what they except.
+  { apiGroups: ['portcullis.dev'], resources: ['policyexceptions'], verbs: ['list', 'watch'] },
 ];
 
 /**

@@ -335,6 +335,7 @@ export class BucketReview {
       ...(onUnitStart && { onUnitStart }),
       ...(onUnitEnd && { onUnitEnd }),
       leftMs: () => deadline - performance.now(),
+      workload: this.#template?.review,
     };
   }
 

@@ -46,6 +46,8 @@ export interface ObjectVerdict {
   readonly mutates: boolean;
   /** The change as a JSON patch; of a pod template, for its pod. */
   readonly patch?: string;
+  /** With the outcome `excepted`: the exception, `namespace/name`. */
+  readonly exception?: string;
   /** Of a group, in the order of its definition. */
   readonly members?: readonly MemberVerdict[];
   /** Time in its code; absent when that did not run, or ended with its thread. Milliseconds. */
@@ -126,7 +128,7 @@ function judge(
 ): ObjectJudgement {
   const clock = new UnitClock(options);
   const evaluator = new Evaluator(policy.options);
-  const judged = evaluator.judge(policy, template?.pod ?? review, clock.options);
+  const judged = evaluator.judge(policy, template?.pod ?? review, { ...clock.options, workload: template?.review });
   const own = policy.kind === 'failed' ? judged.verdict : enforcedVerdict(policy, judged.verdict);
   const verdict = template === undefined ? own : templateVerdict(own, template, 'Enforce');
   const members = policy.kind === 'group' ? { members: clock.membersOf([...policy.members.keys()]) } : {};
@@ -161,6 +163,7 @@ function withVerdict(
       warnings: warnings ?? [],
       mutates: judged.verdict.patch !== undefined,
       ...(judged.verdict.patch === undefined ? {} : { patch: judged.verdict.patch }),
+      ...(judged.exception === undefined ? {} : { exception: judged.exception }),
       ...(members === undefined ? {} : { members }),
       ...(ms === undefined ? {} : { ms }),
     },

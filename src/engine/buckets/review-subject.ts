@@ -1,7 +1,7 @@
-import { AuthorizerValue, parseCelJson } from '../../cel/index.ts';
-import type { Bindings, CelValue } from '../../cel/index.ts';
+import type { Bindings } from '../../cel/index.ts';
 import { CLUSTER_COLLECTORS, isPrivileged, NAMESPACE_NAME_LABEL, valueAt } from '../../resources/index.ts';
 import type { Labels, RuleRequest } from '../../resources/index.ts';
+import { conditionBindings } from '../review/condition-bindings.ts';
 import { userNameOf } from '../review/admission-review.ts';
 import type { Review, ReviewTarget } from '../review/admission-review.ts';
 import { UnknownObject } from '../review/object-lookup.ts';
@@ -14,22 +14,6 @@ import { labelText } from './rule-index.ts';
  * beyond this limit, matching every policy is faster.
  */
 const MAX_LOOKED_UP_LABELS = 256;
-
-/**
- * Fails every authorization check. Only conditions of another revision can contain one, because policies with the
- * authorizer get their own webhook.
- */
-const NO_AUTHORIZER = new AuthorizerValue(
-  { username: '' },
-  { authorize: () => ({ isAllowed: false, reason: '', error: 'only API servers know what a user may do' }) },
-);
-const NO_REQUEST_RESOURCE = NO_AUTHORIZER.requestResource({
-  group: '',
-  resource: '',
-  subresource: '',
-  namespace: '',
-  name: '',
-});
 
 /** The labels of a review's namespace cannot be read. */
 export class NamespaceUnreadable extends Error {
@@ -124,7 +108,7 @@ export class ReviewSubject {
 
   /** Variables of match conditions. */
   bindings(): Bindings {
-    this.#bindings ??= this.#makeBindings();
+    this.#bindings ??= conditionBindings(this.review);
     return this.#bindings;
   }
 
@@ -165,31 +149,6 @@ export class ReviewSubject {
 
   get #namespaceReference(): ObjectReference {
     return { apiVersion: 'v1', kind: 'Namespace', name: this.target.namespace };
-  }
-
-  #makeBindings(): Bindings {
-    const request = parseCelJson(this.review.factsJson());
-    const { review } = this;
-    const objects = new Map<string, CelValue>();
-    const objectOf = (field: 'object' | 'oldObject'): CelValue => {
-      const known = objects.get(field) ?? parseCelJson(review.objectJson(field) ?? 'null');
-      objects.set(field, known);
-      return known;
-    };
-    return {
-      // Most conditions use only the request.
-      get object() {
-        return objectOf('object');
-      },
-      get oldObject() {
-        return objectOf('oldObject');
-      },
-      // Always null for webhooks.
-      namespaceObject: null,
-      request,
-      authorizer: NO_AUTHORIZER,
-      'authorizer.requestResource': NO_REQUEST_RESOURCE,
-    };
   }
 }
 

@@ -14,6 +14,8 @@ type Outcome =
   | 'verdict'
   /** The request is for the namespace whose requests are always accepted. */
   | 'exempt'
+  /** The policy would reject or change the object, and an exception applies. */
+  | 'excepted'
   /** The guest trapped, or its answer was invalid. */
   | 'failed'
   /** The guest used up its time. */
@@ -39,12 +41,16 @@ export interface Observation {
   readonly mutated: boolean;
   /** Code of the policy's own verdict. */
   readonly errorCode?: number;
+  /** The exception that applies, `namespace/name`. */
+  readonly exception?: string;
 }
 
 /** A policy's own verdict: before its failurePolicy, mode, mutation rules and message apply. */
 export interface Judgement {
   readonly outcome: Outcome;
   readonly verdict: Verdict;
+  /** With the outcome `excepted`: `namespace/name`. */
+  readonly exception?: string;
 }
 
 /** Valid names in Kubernetes: a review may contain any text of any length. */
@@ -61,7 +67,7 @@ export function observe(
   policy: { readonly id: string; readonly mode: PolicyMode },
   review: Review,
   route: Route,
-  { outcome, verdict }: Judgement,
+  { outcome, verdict, exception }: Judgement,
 ): Observation {
   const { admission } = review;
   return {
@@ -76,5 +82,6 @@ export function observe(
     accepted: verdict.allowed,
     mutated: verdict.patch !== undefined,
     ...(verdict.code === undefined ? {} : { errorCode: verdict.code }),
+    ...(exception === undefined ? {} : { exception }),
   };
 }

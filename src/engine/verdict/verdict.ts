@@ -87,6 +87,15 @@ export function ignored(policyId: string, reason: string): Verdict {
   return allowed([`policy ${policyId} gave no verdict and its failurePolicy is Ignore: ${reason}`]);
 }
 
+/** An exception applies: the request is allowed and unchanged, and the audit log names the exception. */
+export function excepted(exception: string, warning: string | undefined): Verdict {
+  return {
+    allowed: true,
+    auditAnnotations: { exception },
+    warnings: warning === undefined ? null : [warning],
+  };
+}
+
 /** The verdict in monitor mode: allowed, without patch and message. */
 export function monitored({ auditAnnotations, warnings }: Verdict): Verdict {
   return { allowed: true, auditAnnotations, warnings };

@@ -6,7 +6,7 @@ import { DEFAULT_TIMEOUT_SECONDS } from '../../engine/definition/index.ts';
 import type { ObjectReference, ObjectVerdict, PolicyDefinition } from '../../engine/index.ts';
 import type { LogEntry } from '../../log/index.ts';
 import type { TrustRoot } from '../../modules/index.ts';
-import type { PolicyMatch } from '../../resources/index.ts';
+import type { ExceptionTerms, PolicyMatch } from '../../resources/index.ts';
 import type { CapabilityConnection } from '../capabilities/capability-connection.ts';
 import { CapabilityService } from '../capabilities/capability-service.ts';
 import type { ClusterSource } from '../cluster-objects/cluster-source.ts';
@@ -20,6 +20,7 @@ import type { LoadOutcome, LoadRequest } from '../loading/load-request.ts';
 import { CLUSTER_OWNER, memoryBudget } from '../memory-budget.ts';
 import type { PoolAnswer } from '../pool/review-job.ts';
 import { WorkerPool, type WorkerPoolOptions } from '../pool/worker-pool.ts';
+import { allExceptions } from '../published-exceptions.ts';
 import type { FindResult, WatchedChange } from '../watched-objects.ts';
 import { PolicyMemory } from './policy-memory.ts';
 
@@ -219,6 +220,11 @@ export class EvaluationHost implements AsyncDisposable {
   /** Sends changes of watched objects to every worker. */
   publishWatched(change: WatchedChange): void {
     this.pool.publishWatched(change);
+  }
+
+  /** Evaluates with exactly these exceptions from now on. */
+  except(exceptions: readonly ExceptionTerms[]): void {
+    this.publishWatched(allExceptions(exceptions));
   }
 
   /**

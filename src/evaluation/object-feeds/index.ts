@@ -3,5 +3,7 @@ export { isOutage } from './namespace-feed.ts';
 export { NamespaceRecord } from './namespace-record.ts';
 export { ObjectFeeds } from './object-feeds.ts';
 export { mayReadNamespace, objectNeeds, specParameters } from './object-needs.ts';
+export { ExceptionFeed } from './exception-feed.ts';
+export type { PolicyUids } from './exception-feed.ts';
 export type { ChangedNeeds } from './object-needs.ts';
 export { failureOf, textIn, withText } from './parameter-object.ts';

@@ -40,7 +40,7 @@ parentPort?.on('message', (message: ToWorker) => {
       break;
     }
     case 'watched':
-      evaluation.watched.apply(message.change);
+      evaluation.applyWatched(message.change);
       break;
     default:
       message satisfies never;

@@ -2,6 +2,7 @@
 import {
   boundedVerdict,
   creationOf,
+  ExceptionTable,
   type MonitoredVerdict,
   type Observation,
   type ObjectLookup,
@@ -31,7 +32,8 @@ import {
 } from '../evaluation-protocol.ts';
 import type { LogEntry } from '../../log/index.ts';
 import { valueAt } from '../../values/index.ts';
-import { WatchedObjects } from '../watched-objects.ts';
+import { applyExceptions, isOfExceptions } from '../published-exceptions.ts';
+import { type WatchedChange, WatchedObjects } from '../watched-objects.ts';
 import { decideReview, judgeTogether } from './decide-review.ts';
 import { ObservationSender } from '../observations.ts';
 import { ReviewActivity } from './review-activity.ts';
@@ -59,6 +61,7 @@ export interface PolicyEvaluationOptions extends Pick<
 export class PolicyEvaluation {
   readonly policies: WorkerPolicies;
   readonly watched = new WatchedObjects();
+  readonly #exceptions = new ExceptionTable();
   readonly #log: PolicyLog;
   readonly #activity: PolicyEvaluationOptions['activity'];
   readonly #observations = new ObservationSender();
@@ -81,6 +84,7 @@ export class PolicyEvaluation {
         port,
         log: this.#log,
         defaultTimeoutSeconds,
+        exceptions: this.#exceptions,
         ...(alwaysAcceptNamespace === undefined ? {} : { alwaysAcceptNamespace }),
         ...(validationBudget === undefined ? {} : { validationBudget }),
       },
@@ -96,6 +100,15 @@ export class PolicyEvaluation {
       this.#observations.clear();
     }
     return { failures: this.policies.apply(change, numbers), isRenumbered };
+  }
+
+  /** Takes over what the main thread publishes. */
+  applyWatched(change: WatchedChange): void {
+    if (isOfExceptions(change)) {
+      applyExceptions(this.#exceptions, change);
+    } else {
+      this.watched.apply(change);
+    }
   }
 
   /** Number of observations that are known to the pool. */

@@ -17,6 +17,7 @@ import { LEASES } from '../../runtime/index.ts';
 import { ACCESS_GUARDS, CRDS, DEPLOYMENTS } from '../kinds.ts';
 import { accessGuard } from '../objects/access-guard.ts';
 import { deploymentProgress } from '../installed-state.ts';
+import { exceptionGuards } from '../objects/exception-guards.ts';
 import { recordGuards } from '../objects/record-guards.ts';
 import { INSTALL_PARTS } from '../install-objects.ts';
 import type { InstallContext } from '../objects/naming.ts';
@@ -227,6 +228,10 @@ export function checkAccessGuard(snapshot: Snapshot, context: InstallContext): r
     ...unlimited(
       recordGuards(context),
       'PolicyRevisions and PolicyServerReplicas may be changed by whoever has the right, which may end the enforcement of policies',
+    ),
+    ...unlimited(
+      exceptionGuards(context),
+      'nobody is asked who may except from policies, and new exceptions are not accepted',
     ),
     ...(mayAnnotate(controller)
       ? unlimited(annotationGuard(context), 'the controller may change every NetworkPolicy')

@@ -21,6 +21,8 @@ import {
   type KubernetesObject,
   NETWORK_POLICY_KINDS,
   POLICIES_GROUP,
+  POLICY_KINDS,
+  POLICY_EXCEPTIONS,
   POLICY_REVISIONS,
   POLICY_SERVER_REPLICAS,
   POLICY_SERVERS,
@@ -129,7 +131,8 @@ const WRITE = ['create', 'update', 'patch', 'delete', 'deletecollection'];
  * ClusterRoles for users. Kubernetes aggregates `portcullis-view` into its roles `view`, `edit` and `admin`. Administrators bind
  * `portcullis-edit` in the namespaces whose users may write policies; aggregation into `edit` and `admin` is a value.
  * Cluster-wide policies, PolicyServers, and Policies, which have the rights of the governance account, are left to cluster
- * administrators. They bind `portcullis-network-policy-reporter` to the account of a network provider that reports for itself.
+ * administrators. They bind `portcullis-policy-exempter` to those who may except from policies, for all policies; a role of their own
+ * with `resourceNames` is for some. They bind `portcullis-network-policy-reporter` to the account of a network provider that reports for itself.
  * @param aggregateWrite a text in templates of the chart
  */
 export function userRoles(aggregateWrite: boolean | string): readonly KubernetesObject[] {
@@ -155,15 +158,23 @@ export function userRoles(aggregateWrite: boolean | string): readonly Kubernetes
       { apiGroups: [POLICIES_GROUP], resources: [...VISIBLE, ...NAMESPACED], verbs: READ },
       {
         apiGroups: [PORTCULLIS_GROUP],
-        resources: [POLICY_REVISIONS, POLICY_SERVER_REPLICAS, CONTROLLER_REPLICAS, ...NETWORK_POLICY_KINDS].map(
-          ({ resource }) => resource,
-        ),
+        resources: [
+          POLICY_EXCEPTIONS,
+          POLICY_REVISIONS,
+          POLICY_SERVER_REPLICAS,
+          CONTROLLER_REPLICAS,
+          ...NETWORK_POLICY_KINDS,
+        ].map(({ resource }) => resource),
         verbs: READ,
       },
       { apiGroups: [GOVERNANCE_GROUP], resources: GOVERNANCE_KINDS.map(({ resource }) => resource), verbs: READ },
     ]),
     role('portcullis-edit', ['edit', 'admin'], String(aggregateWrite), [
       { apiGroups: [POLICIES_GROUP], resources: NAMESPACED, verbs: WRITE },
+    ]),
+    role('portcullis-policy-exempter', [], '', [
+      { apiGroups: [PORTCULLIS_GROUP], resources: [POLICY_EXCEPTIONS.resource], verbs: WRITE },
+      { apiGroups: [POLICIES_GROUP], resources: POLICY_KINDS.map(({ resource }) => resource), verbs: ['exempt'] },
     ]),
     role('portcullis-network-policy-reporter', [], '', NETWORK_POLICY_REPORTER_RULES),
   ];

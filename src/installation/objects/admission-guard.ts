@@ -33,7 +33,7 @@ export function admissionGuard({
       spec: {
         failurePolicy: 'Fail',
         matchConstraints: { resourceRules: [{ apiGroups: [apiGroup], apiVersions: ['*'], operations, resources }] },
-        matchConditions: conditions,
+        ...(conditions.length === 0 ? {} : { matchConditions: conditions }),
         validations,
       },
     }),

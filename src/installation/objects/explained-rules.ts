@@ -22,6 +22,8 @@ const REASONS: Readonly<Record<string, string>> = {
   namespaces: 'To grant it to policy servers, which select policies by the labels of namespaces.',
   'policyrevisions.portcullis.dev': 'Each version of a policy is a revision.',
   'policyrevisions/status.portcullis.dev': 'The state of each revision in its rollout.',
+  'policyexceptions/status.portcullis.dev':
+    'Accepts exceptions, and says which are in force. Creates, changes and deletes none.',
   'policyserverreplicas.portcullis.dev':
     'Deletes the reports of replicas that are gone. The other verbs are here to grant them to policy servers, which write their reports.',
   'controllerreplicas.portcullis.dev':
@@ -54,6 +56,8 @@ const REASONS: Readonly<Record<string, string>> = {
 const REASONS_OF_NAMED: Readonly<Record<string, string>> = {
   serviceaccounts:
     'Policies read and write with the rights of this account only: the controller has no rights to what they are about.',
+  'validatingadmissionpolicies.admissionregistration.k8s.io':
+    'Accepts only exceptions that were created while API servers asked who may except.',
   'deployments.apps': 'Governance does nothing while these controllers of Open Cluster Management run.',
 };
 

@@ -5,4 +5,5 @@ export { PASSED_ON, userRoles } from './access-objects.ts';
 export { annotationGuard } from './annotation-access.ts';
 export { withoutComments } from './comments.ts';
 export { GOVERNANCE_BINDINGS, GOVERNANCE_ROLES, governanceAccess, governanceBindings } from './governance-objects.ts';
+export { exceptionStatusGuard } from './exception-guards.ts';
 export { recordGuards } from './record-guards.ts';

@@ -5,6 +5,7 @@ import {
   CLUSTER_ADMISSION_POLICIES,
   CLUSTER_ADMISSION_POLICY_GROUPS,
   POLICIES_GROUP,
+  POLICY_EXCEPTIONS,
   POLICY_REVISIONS,
   POLICY_SERVERS,
   PORTCULLIS_GROUP,
@@ -100,6 +101,15 @@ export function ownKindsConfiguration(
             expression:
               "request.operation == 'CREATE' || object.?spec != oldObject.?spec || object.?status != oldObject.?status || object.metadata.?labels != oldObject.metadata.?labels",
           },
+        ],
+      },
+      {
+        name: 'exceptions.own-kinds.portcullis.dev',
+        ...common,
+        rules: [rule([PORTCULLIS_GROUP], [POLICY_EXCEPTIONS.resource])],
+        matchConditions: [
+          notTheController,
+          { name: 'spec-differs', expression: "request.operation == 'CREATE' || object.?spec != oldObject.?spec" },
         ],
       },
       {

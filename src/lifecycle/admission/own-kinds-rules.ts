@@ -10,8 +10,10 @@ import {
   OWN_KINDS,
   type OwnKind,
   POLICIES_GROUP,
+  POLICY_EXCEPTIONS,
   POLICY_REVISIONS,
   POLICY_SERVERS,
+  type PolicyException,
   type PolicyServerObject,
 } from '../../resources/index.ts';
 import { ObjectSchema } from '../../resources/validation/index.ts';
@@ -20,7 +22,9 @@ import { warnOfFailedPin } from './pinned-revision.ts';
 import type { ContributedKinds } from './contributed-kinds.ts';
 import type { GuardedKinds } from './guarded-kinds.ts';
 import { checkFixedFields } from './fixed-fields.ts';
+import { checkException } from './exception-rules.ts';
 import { Findings } from './findings.ts';
+import { MatchConditionCompiler } from './match-conditions.ts';
 import { type AuthorRightsNeeded, neededRights } from './needed-rights.ts';
 import { objectAt, type OwnKindsReview, type OwnKindsVerdict } from './own-kinds-review.ts';
 import { forbiddenRevisionChanges } from './policy-revision-rules.ts';
@@ -57,6 +61,7 @@ export class OwnKindsRules {
   readonly #guarded: readonly GuardedKinds[];
   readonly #policies: PolicyRules;
   readonly #servers: PolicyServerRulesOptions;
+  readonly #conditions = new MatchConditionCompiler();
   readonly #schemas = new Map<OwnKind, ObjectSchema>();
 
   constructor({
@@ -86,17 +91,23 @@ export class OwnKindsRules {
     if (kind.kind === POLICY_REVISIONS.kind) {
       return this.#validateRevision(review, object);
     }
-    if (review.subresource !== '' || isBeingDeleted(oldObject) || kind.group !== POLICIES_GROUP) {
+    const isException = kind.kind === POLICY_EXCEPTIONS.kind;
+    const hasRules = kind.group === POLICIES_GROUP || isException;
+    if (review.subresource !== '' || isBeingDeleted(oldObject) || !hasRules) {
       return ALLOWED;
     }
     const findings = new Findings();
     const hasNewSpec = isSpecNew(object, oldObject);
-    this.#check(kind, review, object, hasNewSpec, findings);
+    if (!isException) {
+      this.#check(kind, review, object, hasNewSpec, findings);
+    } else if (hasNewSpec) {
+      this.#checkException(object, findings);
+    }
     const { errors, warnings } = findings;
     if (errors.length > 0) {
       return { error: ApiError.invalid(kind, nameOf(review), errors), warnings };
     }
-    if (!kind.namespaced) {
+    if (!kind.namespaced || isException) {
       return { warnings };
     }
     // Controllers of the cluster must be able to change other metadata, such as finalizers.
@@ -111,8 +122,20 @@ export class OwnKindsRules {
   /** What is found in an object that would be created. */
   findingsOf(kind: OwnKind, object: JsonObject): Findings {
     const findings = new Findings();
-    this.#check(kind, { operation: 'CREATE', oldObject: undefined }, object, true, findings);
+    if (kind.kind === POLICY_EXCEPTIONS.kind) {
+      this.#checkException(object, findings);
+    } else {
+      this.#check(kind, { operation: 'CREATE', oldObject: undefined }, object, true, findings);
+    }
     return findings;
+  }
+
+  /** API servers ask themselves whether the user may except: see the guard of the installation. */
+  #checkException(object: JsonObject, findings: Findings): void {
+    const checked = this.#read(POLICY_EXCEPTIONS, object, findings);
+    if (checked !== undefined) {
+      checkException(checked as PolicyException, Date.now(), this.#conditions, findings);
+    }
   }
 
   /** @returns undefined for kinds that are not guarded */

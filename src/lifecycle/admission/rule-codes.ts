@@ -46,6 +46,7 @@ export const REJECTIONS = [
   'verification',
   'author-rights',
   'revision-writer',
+  'exception',
 ] as const;
 
 /** Rules whose violation is a warning. */

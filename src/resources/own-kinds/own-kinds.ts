@@ -11,6 +11,7 @@ import { NETWORK_POLICY_STATUSES } from '../network-policy/network-policy-status
 import { apiVersionOf } from '../resource-type.ts';
 import type { OwnKind } from '../kind-declarations/own-kind.ts';
 import type { AdmissionPolicyObject } from '../policies/policy-names.ts';
+import { POLICY_EXCEPTIONS } from '../policies/policy-exception.ts';
 import { POLICY_REVISIONS } from '../policies/policy-revision.ts';
 import { POLICY_SERVER_REPLICAS } from '../policies/policy-server-replica.ts';
 import { POLICY_SERVERS } from '../policies/policy-server.ts';
@@ -27,6 +28,7 @@ export const POLICY_KINDS: readonly OwnKind<AdmissionPolicyObject>[] = [
 export const OWN_KINDS: readonly OwnKind[] = [
   ...POLICY_KINDS,
   POLICY_SERVERS,
+  POLICY_EXCEPTIONS,
   POLICY_REVISIONS,
   POLICY_SERVER_REPLICAS,
   CONTROLLER_REPLICAS,

@@ -53,6 +53,8 @@ export interface WantedPolicy {
   readonly staged: readonly WantedRevision[];
   /** Set when nothing can serve because the newest revision failed. */
   readonly failed?: FailedRevision;
+  /** `metadata.uid` of the policy, of which exceptions are accepted; absent while revisions of another one are there. */
+  readonly policyUid?: string;
   /** The newest revision, when it failed for parameters. */
   readonly waiting?: WaitingRevision;
   /**

@@ -7,7 +7,7 @@ import type { MonitoredVerdict, ObjectReference } from '../../engine/index.ts';
 import { CLUSTER_OWNER } from '../../evaluation/index.ts';
 import type { CompiledPolicyModule, FindResult, PeerAccess, WatchedChange } from '../../evaluation/index.ts';
 import { moduleUses } from '../../engine/definition/index.ts';
-import { isOutage, NamespaceRecord, ObjectFeeds } from '../../evaluation/object-feeds/index.ts';
+import { ExceptionFeed, isOutage, NamespaceRecord, ObjectFeeds } from '../../evaluation/object-feeds/index.ts';
 import type { PoliciesAnswer } from '../status/operations-routes.ts';
 import { type LoadedRevision, type RegistryEntry, servingOf } from '../policies/registry-entry.ts';
 import { PolicyRegistry } from '../policies/policy-registry.ts';
@@ -21,7 +21,7 @@ import { ParameterWaits } from './parameter-waits.ts';
 import { ReadableKinds } from './readable-kinds.ts';
 import { ReplicaControl } from './replica-control.ts';
 import type { ClusterPoliciesOptions } from './cluster-policies-options.ts';
-import { changedNeeds } from './changed-needs.ts';
+import { changedNeeds, changedUids } from './changed-needs.ts';
 import { CONTROL_NAME, type PrevalidationRequest, type PrevalidationResult } from '../../control/index.ts';
 import { RevisionFeed } from './revision-feed.ts';
 import { RevisionPrevalidator } from './revision-prevalidator.ts';
@@ -42,6 +42,7 @@ export class ClusterPolicies implements PolicySource {
   readonly #reports: RevisionReports;
   readonly #feed: RevisionFeed;
   readonly #objects: ObjectFeeds;
+  readonly #exceptions: ExceptionFeed;
   readonly #checks: ParameterChecks;
   readonly #waits: ParameterWaits;
   readonly #lastValid: LastValidRecord;
@@ -50,7 +51,7 @@ export class ClusterPolicies implements PolicySource {
   readonly #stopping = new AbortController();
   readonly #isDown = Promise.withResolvers<void>();
   #downTimer: NodeJS.Timeout | undefined;
-  #following: Promise<void> | undefined;
+  #following: Promise<unknown> | undefined;
   /** Number of recorded policies; undefined before the start. */
   #restored: number | undefined;
   #loadedAt: string | null = null;
@@ -125,6 +126,7 @@ export class ClusterPolicies implements PolicySource {
       record: new NamespaceRecord(host.dataDir, ({ level, fields, message }) => log[level](fields, message)),
       log,
     });
+    this.#exceptions = new ExceptionFeed({ cluster, publish: (change) => host.publishWatched(change), log });
     this.#feed = new RevisionFeed({
       cluster,
       namespace,
@@ -132,6 +134,7 @@ export class ClusterPolicies implements PolicySource {
       changed: (changes, isFirst) => {
         this.#loadedAt = new Date().toISOString();
         this.#objects.want(changedNeeds(changes), isFirst);
+        this.#exceptions.want(changedUids(changes), isFirst);
         this.#waits.want(changes, isFirst);
         this.#registry.apply(changes, isFirst);
         if (isFirst) {
@@ -174,7 +177,8 @@ export class ClusterPolicies implements PolicySource {
       await this.#control.stop();
       return;
     }
-    this.#following = this.#feed.start(this.#stopping.signal);
+    const { signal } = this.#stopping;
+    this.#following = Promise.all([this.#exceptions.start(signal), this.#feed.start(signal)]);
     const { readyWaitMs } = this.#host;
     const known = this.#registry.settled();
     if (this.#restored === 0) {

@@ -24,8 +24,12 @@ export function wantedOf(revisions: Iterable<PolicyRevision>, productNamespace: 
   let served: PolicyRevision | undefined;
   const staged: PolicyRevision[] = [];
   const buckets = new Set<string>();
+  const uids = new Set<string>();
   for (const revision of revisions) {
     const state = revision.status?.state;
+    if (state !== 'Retired' && state !== 'Superseded') {
+      uids.add(uidOfPolicy(revision));
+    }
     if (state === 'Serving' || state === 'Validated' || state === 'Staged') {
       buckets.add(revisionMatch(revision, productNamespace)?.bucket ?? '');
     }
@@ -47,9 +51,20 @@ export function wantedOf(revisions: Iterable<PolicyRevision>, productNamespace: 
       .toSorted((a, b) => a.spec.revision - b.spec.revision)
       .map((revision) => wantedRevision(revision, productNamespace)),
     ...(failed === undefined ? {} : { failed }),
+    ...only(uids),
     ...(newest !== undefined && isWaiting(newest) ? { waiting: waitingRevision(newest) } : {}),
     ...(buckets.size < 2 ? {} : { buckets: [...buckets].toSorted() }),
   };
+}
+
+/** Empty where it is not known. */
+function uidOfPolicy({ spec }: PolicyRevision): string {
+  return textOf((spec.policy as Partial<PolicyRevision['spec']['policy']> | undefined)?.uid);
+}
+
+function only(uids: ReadonlySet<string>): Pick<WantedPolicy, 'policyUid'> {
+  const [policyUid = ''] = uids;
+  return uids.size === 1 && policyUid !== '' ? { policyUid } : {};
 }
 
 function turnOf(one: PolicyRevision): ServingTurn {
