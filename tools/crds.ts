@@ -1,7 +1,7 @@
-// Writes the CustomResourceDefinitions of our own kinds in deploy/crds/, and a page for each kind in docs/reference/, from their
+// Writes the CustomResourceDefinitions of our own kinds in deploy/crds/, those of OpenReports in deploy/openreports/, and a page for each kind in docs/reference/, from their
 // schemas. `--check` writes nothing, and fails when a file is stale.
 import { dump } from 'js-yaml';
-import { apiVersionOf, customResourceDefinition, ALL_KINDS } from '../src/resources/index.ts';
+import { apiVersionOf, customResourceDefinition, ALL_KINDS, reportDefinitions } from '../src/resources/index.ts';
 import type { OwnKind } from '../src/resources/index.ts';
 import { writeGenerated } from './generated-files.ts';
 import { referenceIndex, referencePage } from './reference-page.ts';
@@ -18,6 +18,10 @@ const files = new Map<string, string>([
     `deploy/crds/${kind.resource}.${kind.group}.yaml`,
     `# Written by tools/crds.ts from src/resources.\n${yaml(customResourceDefinition(kind))}`,
   ]),
+  ...reportDefinitions().map((definition): [string, string] => [
+    `deploy/openreports/${definition.metadata.name}.yaml`,
+    `# Written by tools/crds.ts from src/resources. The fields are those of OpenReports 0.2.1 (https://openreports.io, Apache-2.0).\n${yaml(definition)}`,
+  ]),
   ...ALL_KINDS.map((kind): [string, string] => [
     `docs/reference/${kind.kind.toLowerCase()}.md`,
     referencePage(kind, exampleOf(kind)),
@@ -27,7 +31,7 @@ const files = new Map<string, string>([
 
 writeGenerated({
   files,
-  folders: ['deploy/crds', 'docs/reference'],
+  folders: ['deploy/crds', 'deploy/openreports', 'docs/reference'],
   source: 'src/resources',
   tool: 'tools/crds.ts',
 });

@@ -52,7 +52,7 @@ export function auditPolicy(
   { productNamespace, exemptNamespaces, modulesUrl, tenantCapabilities = [] }: AuditedInstallation,
 ): AuditPolicy | UnreadablePolicy {
   const id = policyId(policy);
-  const name = policyName(id, policy.metadata.namespace);
+  const name = auditPolicyName(policy);
   const { uid } = policy.metadata;
   const isForTenant = policy.metadata.namespace !== undefined;
   // Absent in manifests, which have no defaults yet.
@@ -85,8 +85,10 @@ export function auditPolicy(
   }
 }
 
-/** The prefix of an id is the short name of its kind. */
-function policyName(id: string, namespace: string | undefined): string {
+/** As users write it. The prefix of an id is the short name of its kind. */
+export function auditPolicyName(policy: AdmissionPolicyObject): string {
+  const id = policyId(policy);
+  const { namespace } = policy.metadata;
   const [, short = ''] = id.split('.', 2);
   const rest = id.slice(`kw.${short}.`.length);
   return namespace === undefined ? `${short}/${rest}` : `${short}/${namespace}/${rest.slice(namespace.length + 1)}`;

@@ -74,3 +74,8 @@ export function sizeText(bytes: number): string {
 export function countText(count: number): string {
   return count.toLocaleString('en-US', { maximumFractionDigits: 0 });
 }
+
+/** `1 finding`, `12,345 findings`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${countText(count)} ${count === 1 ? one : many}`;
+}

@@ -222,3 +222,11 @@ export type { NetworkPolicyProvider } from './network-policy/network-policy-prov
 export { NETWORK_POLICY_STATUS_MANAGER, NETWORK_POLICY_STATUSES } from './network-policy/network-policy-status.ts';
 export type { FeatureEntry, NetworkPolicyStatus, ProviderEntry } from './network-policy/network-policy-status.ts';
 export { withoutManagedFields } from './without-managed-fields.ts';
+export {
+  CLUSTER_REPORTS,
+  REPORT_RESULTS,
+  REPORT_SEVERITIES,
+  reportDefinitions,
+  REPORTS,
+} from './reports/open-reports.ts';
+export type { OpenReport, ReportResult, ReportSummary } from './reports/open-reports.ts';

@@ -11,6 +11,8 @@ import {
   customResourceDefinition,
   knownKind,
   OWN_KINDS,
+  reportDefinitions,
+  REPORTS,
 } from '../../src/resources/index.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { portcullis } from './command.ts';
@@ -111,6 +113,45 @@ describe('an auditor in a process of its own', () => {
     assert.equal(await auditing.ended(), 0);
     const lease = cluster.state.get(LEASES, 'portcullis', 'portcullis-auditor');
     assert.equal((lease as { spec?: { holderIdentity?: string } } | undefined)?.spec?.holderIdentity, '');
+  });
+
+  it('keeps findings as reports, which portcullis findings shows, and writes none after a restart', async () => {
+    const { admin } = cluster;
+    for (const definition of reportDefinitions()) {
+      await admin.create(CRDS, definition);
+    }
+    const key = { namespace: 'shop', name: 'portcullis-1' };
+    let written: string | undefined;
+    for (const start of ['first', 'second']) {
+      await using auditing = auditor('kubeconfig', '--no-leader-elect');
+      await auditing.says('audited');
+      await eventually(async () => {
+        const { metadata, results = [] } = await admin.get(REPORTS, key);
+        assert.deepEqual(
+          results.map(({ policy, result, message, resources }) => [policy, result, message, resources?.[0]?.name]),
+          [['cap/latest', 'fail', 'no', 'web']],
+        );
+        assert.equal(metadata.resourceVersion, (written ??= metadata.resourceVersion), start);
+      }, PATIENCE);
+      if (start === 'second') {
+        const { stdout } = await portcullis([
+          'findings',
+          'pod/web',
+          '-n',
+          'shop',
+          '--kubeconfig',
+          join(folder, 'kubeconfig'),
+        ]);
+        assert.match(stdout, /^cap\/latest +fail +Pod shop\/web +\d+[ms]+ +no$/m);
+        assert.equal((await admin.get(REPORTS, key)).metadata.resourceVersion, written);
+        await admin.delete(PODS, { namespace: 'shop', name: 'web' });
+        await eventually(async () => {
+          assert.deepEqual((await admin.list(REPORTS, { namespace: 'shop' })).items, []);
+        }, PATIENCE);
+      }
+      auditing.signal('SIGTERM');
+      await auditing.ended();
+    }
   });
 
   it('waits for an unavailable API server, and can be stopped', async () => {

@@ -183,6 +183,10 @@ const CASES: Readonly<Record<string, readonly (readonly string[])[] | string>> =
     ...formats(['inspect', MODULE], 'table', 'json', 'yaml'),
     ...hostileAnswers((reference) => ['inspect', reference]),
   ],
+  findings: [
+    ...formats(['findings', '--all-sources'], 'table', 'wide', 'json', 'yaml', 'markdown'),
+    ['findings', '--policy', HOSTILE],
+  ],
   audit: formats(['audit', '-p', FILES.creation, '-f', FILES.existing], ...REPORTS),
   bench: [['bench', FILES.policy, '-r', FILES.wrong]],
   export: [
@@ -299,6 +303,29 @@ describe('what commands print of others', { skip: skipWithoutCluster(), concurre
         data: { a: HOSTILE },
       }),
     );
+    await started.request('POST', '/apis/openreports.io/v1alpha1/namespaces/default/reports', {
+      apiVersion: 'openreports.io/v1alpha1',
+      kind: 'Report',
+      metadata: { name: 'evil', namespace: 'default' },
+      source: HOSTILE,
+      results: [
+        {
+          policy: HOSTILE,
+          rule: HOSTILE,
+          category: HOSTILE,
+          result: 'fail',
+          message: HOSTILE,
+          resources: [{ apiVersion: HOSTILE, kind: HOSTILE, namespace: HOSTILE, name: HOSTILE }],
+          properties: {
+            firstSeen: HOSTILE,
+            lastSeen: HOSTILE,
+            mode: HOSTILE,
+            exception: HOSTILE,
+            policyRevision: HOSTILE,
+          },
+        },
+      ],
+    });
     await started.request('POST', '/api/v1/namespaces/default/events', {
       apiVersion: 'v1',
       kind: 'Event',

@@ -1,6 +1,7 @@
 // Access rules of the auditor. It may not read Secrets, and nothing by `*`.
 import {
   type AccessRule,
+  CLUSTER_REPORTS,
   GOVERNANCE_GROUP,
   GOVERNANCE_KINDS,
   NETWORK_POLICY_KINDS,
@@ -8,6 +9,7 @@ import {
   POLICY_KINDS,
   POLICY_SERVERS,
   PORTCULLIS_GROUP,
+  REPORTS,
 } from '../../resources/index.ts';
 
 /** The name of its service account. */
@@ -22,6 +24,12 @@ export const AUDITOR_RULES: readonly AccessRule[] = [
     apiGroups: [POLICIES_GROUP],
     resources: POLICY_KINDS.map(({ resource }) => `${resource}/status`),
     verbs: ['patch'],
+  },
+  // It changes reports with its labels only, which RBAC cannot say.
+  {
+    apiGroups: [REPORTS.group],
+    resources: [REPORTS.resource, CLUSTER_REPORTS.resource],
+    verbs: [...READ, 'create', 'update', 'delete'],
   },
 ];
 

@@ -2,7 +2,7 @@
 import { type AuditResult, type Coverage, isIncomplete } from '../../audit/index.ts';
 import { groupResourceOf } from '../../resources/index.ts';
 import { markdownTable, markdownText } from '../markdown-table.ts';
-import { countText, dataText } from '../output.ts';
+import { counted, countText, dataText } from '../output.ts';
 import { type Column, oneLine, table } from '../table.ts';
 import { type AuditReport, summaryOf } from './audit-report.ts';
 
@@ -116,8 +116,4 @@ function summaryText(report: AuditReport): string {
   const unknown =
     incomplete === 0 ? '' : '\nThis is not all: what is Forbidden, Failed, Partial or NotRead may hide more.';
   return `${looked}: ${found}${unknown}`;
-}
-
-function counted(count: number, one: string, many = `${one}s`): string {
-  return `${countText(count)} ${count === 1 ? one : many}`;
 }

@@ -79,6 +79,10 @@ export const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, Com
       summary: 'say which existing objects policies would reject',
       load: async () => (await import('../audit/audit.ts')).auditCommand(),
     },
+    findings: {
+      summary: 'show what the auditor of a cluster found',
+      load: async () => (await import('../findings/findings.ts')).findingsCommand(),
+    },
     apply: {
       summary: 'apply manifests (server-side apply)',
       load: async () => (await import('../cluster/apply.ts')).applyCommand(),

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AdmissionGuard, EmbeddedCluster, Gateway } from '../../apiserver/index.ts';
-import { ALL_KINDS, customResourceDefinition, knownKind } from '../../resources/index.ts';
+import { ALL_KINDS, customResourceDefinition, knownKind, reportDefinitions } from '../../resources/index.ts';
 import type { LocalCertificates } from '../../control/certificates/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { applyObject } from './apply-object.ts';
@@ -78,10 +78,10 @@ export async function startLocalCluster({
   }
 }
 
-/** Installs or updates our CRDs; returns whether the cluster had none of them. */
+/** Installs or updates our CRDs and those of OpenReports; returns whether the cluster had none of them. */
 async function installKinds(cluster: EmbeddedCluster): Promise<boolean> {
   const type = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
-  const definitions = ALL_KINDS.map((kind) => customResourceDefinition(kind));
+  const definitions = [...ALL_KINDS.map((kind) => customResourceDefinition(kind)), ...reportDefinitions()];
   const first = definitions[0]?.metadata.name ?? '';
   const isNew = cluster.state.get(type, undefined, first) === undefined;
   for (const definition of definitions) {

@@ -1,0 +1,188 @@
+// The kinds of OpenReports (openreports.io, Apache-2.0), which Policy Reporter and other consoles read. The schemas have the fields
+// and types of release 0.2.1; the descriptions are ours.
+import { column, AGE_COLUMN } from '../kind-declarations/own-kind.ts';
+import type { KubernetesObject } from '../kubernetes-object.ts';
+import type { ResourceType } from '../resource-type.ts';
+import {
+  choice,
+  entries,
+  flag,
+  type Infer,
+  integer,
+  list,
+  object,
+  optional,
+  text,
+  type TypedSchema,
+} from '../schema-builder.ts';
+import type { Schema } from '../schema.ts';
+
+/** From the most to the least severe. */
+export const REPORT_SEVERITIES = ['critical', 'high', 'medium', 'low', 'info'] as const;
+export const REPORT_RESULTS = ['pass', 'fail', 'warn', 'error', 'skip'] as const;
+
+const ATOMIC_MAP = { 'x-kubernetes-map-type': 'atomic' } as const;
+const ATOMIC_LIST = { 'x-kubernetes-list-type': 'atomic' } as const;
+
+const REFERENCE = object(
+  'An object.',
+  {
+    apiVersion: optional(text('Its group and version.')),
+    fieldPath: optional(text('A part of it.')),
+    kind: optional(text('Its kind.')),
+    name: optional(text('Its name.')),
+    namespace: optional(text('Its namespace.')),
+    resourceVersion: optional(text('Its version.')),
+    uid: optional(text('Its uid.')),
+  },
+  ATOMIC_MAP,
+);
+
+const LABEL_SELECTOR = object(
+  'Objects by their labels.',
+  {
+    matchExpressions: optional(
+      list(
+        'Conditions, all of which hold.',
+        object('A condition.', {
+          key: text('A label.'),
+          operator: text('`In`, `NotIn`, `Exists` or `DoesNotExist`.'),
+          values: optional(list('Values for `In` and `NotIn`.', text('A value.'), ATOMIC_LIST)),
+        }),
+        ATOMIC_LIST,
+      ),
+    ),
+    matchLabels: optional(entries('Labels, all of which the objects have.', text('A value.'))),
+  },
+  ATOMIC_MAP,
+);
+
+const RESULT = object('What a policy says about an object.', {
+  category: optional(text('The category of the policy.')),
+  message: optional(text('The message of the policy.')),
+  policy: text('The policy.'),
+  properties: optional(entries('Further values.', text('A value.'))),
+  resourceSelector: optional(LABEL_SELECTOR),
+  resources: optional(list('The object.', REFERENCE)),
+  result: optional(choice('The result.', REPORT_RESULTS)),
+  rule: optional(text('The rule of the policy.')),
+  scored: optional(flag('Whether the result counts in scores.')),
+  severity: optional(choice('The severity of the policy.', REPORT_SEVERITIES)),
+  source: optional(text('What evaluated the policy.')),
+  timestamp: optional(
+    object('When the result was written.', {
+      nanos: integer('Nanoseconds.'),
+      seconds: integer('Seconds since 1970.', { format: 'int64' }),
+    }),
+  ),
+});
+
+const REPORT_FIELDS = {
+  configuration: optional(
+    object('What the report contains.', {
+      limits: object('Limits.', {
+        maxResults: optional(count('The most results.')),
+        statusFilter: optional(list('The results that are reported.', choice('A result.', REPORT_RESULTS))),
+      }),
+    }),
+  ),
+  results: optional(list('The results.', RESULT)),
+  scope: optional(REFERENCE),
+  scopeSelector: optional(LABEL_SELECTOR),
+  source: optional(text('What evaluated the policies.')),
+  summary: optional(
+    object('Counts of the results.', {
+      error: optional(count('No verdicts.')),
+      fail: optional(count('Failures.')),
+      pass: optional(count('Passes.')),
+      skip: optional(count('Exceptions.')),
+      warn: optional(count('Warnings.')),
+    }),
+  ),
+};
+
+const REPORT_CONTENT = object('Results of policies.', REPORT_FIELDS);
+
+/** One result of a report. */
+export type ReportResult = Infer<typeof RESULT>;
+export type ReportSummary = Required<NonNullable<OpenReport['summary']>>;
+/** A `Report` or `ClusterReport`. */
+export type OpenReport = KubernetesObject & Infer<typeof REPORT_CONTENT>;
+
+const GROUP_VERSION = { group: 'openreports.io', version: 'v1alpha1' } as const;
+
+/** Reports on the objects of a namespace. */
+export const REPORTS: ResourceType<OpenReport> = {
+  ...GROUP_VERSION,
+  resource: 'reports',
+  kind: 'Report',
+  namespaced: true,
+};
+
+/** Reports on the objects of no namespace. */
+export const CLUSTER_REPORTS: ResourceType<OpenReport> = {
+  ...GROUP_VERSION,
+  resource: 'clusterreports',
+  kind: 'ClusterReport',
+  namespaced: false,
+};
+
+/** The CustomResourceDefinitions, for clusters where nothing else brings them. */
+export function reportDefinitions(): readonly KubernetesObject[] {
+  return [definitionOf(REPORTS, 'reps'), definitionOf(CLUSTER_REPORTS, 'creps')];
+}
+
+function definitionOf(
+  { group, version, resource, kind, namespaced }: ResourceType,
+  shortName: string,
+): KubernetesObject {
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${resource}.${group}` },
+    spec: {
+      group,
+      scope: namespaced ? 'Namespaced' : 'Cluster',
+      names: {
+        plural: resource,
+        singular: kind.toLowerCase(),
+        kind,
+        listKind: `${kind}List`,
+        shortNames: [shortName],
+      },
+      versions: [
+        {
+          name: version,
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: definedSchema() },
+          additionalPrinterColumns: [
+            column('Kind', '.scope.kind', { isWide: true }),
+            column('Name', '.scope.name', { isWide: true }),
+            ...REPORT_RESULTS.map((result) =>
+              column(`${result.charAt(0).toUpperCase()}${result.slice(1)}`, `.summary.${result}`, { type: 'integer' }),
+            ),
+            AGE_COLUMN,
+          ],
+        },
+      ],
+    },
+  };
+}
+
+function definedSchema(): Schema {
+  return {
+    ...REPORT_CONTENT,
+    properties: {
+      apiVersion: { type: 'string' },
+      kind: { type: 'string' },
+      metadata: { type: 'object' },
+      ...REPORT_CONTENT.properties,
+    },
+  };
+}
+
+/** Without a format, as published. */
+function count(description: string): TypedSchema<number> {
+  return { type: 'integer', description };
+}
