@@ -318,6 +318,35 @@ describe('an auditor', () => {
     }
   });
 
+  it('has no findings of a policy that cannot be loaded, and says so', async () => {
+    await admin.create(POLICIES, policyObject('broken', celSpec(NOT_LATEST)));
+    await using running = await scanned(['kw.cap.broken']);
+    assert.equal(running.findings.length, 2);
+    await patch(POLICIES, { name: 'broken' }, { spec: { module: 'file:///nowhere.wasm' } });
+    await eventually(states(running, 'kw.cap.broken'), ['pods Failed NotLoaded']);
+    assert.deepEqual(running.findings, []);
+    const { uid = '' } = (await admin.get(POLICIES, { name: 'broken' })).metadata;
+    assert.equal(running.auditor.isSettled(uid, { group: '', kind: 'Pod' }), false);
+    assert.equal(running.auditor.knowsPolicy(uid), true);
+  });
+
+  it('evaluates nothing where only the severity of a policy changes, and says it', async () => {
+    await admin.create(POLICIES, policyObject('severe', celSpec(NOT_LATEST)));
+    await using running = await scanned(['kw.cap.severe']);
+    const annotations = { 'io.kubewarden.policy.severity': 'high', 'io.kubewarden.policy.category': 'Images' };
+    const evaluated = await evaluatedBy(running, async () => {
+      await patch(POLICIES, { name: 'severe' }, { metadata: { annotations } });
+      await eventually(
+        () => [...running.auditor.ofPolicy('kw.cap.severe')].map(({ severity, category }) => [severity, category]),
+        [
+          ['high', 'Images'],
+          ['high', 'Images'],
+        ],
+      );
+    });
+    assert.deepEqual(evaluated, []);
+  });
+
   it('says why policies are not audited', async () => {
     await admin.create(POLICIES, policyObject('user', celSpec("request.userInfo.username != 'x'")));
     await using running = new RunningAuditor(admin);

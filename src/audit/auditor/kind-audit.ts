@@ -50,8 +50,8 @@ interface Scan {
   readonly policies: ReadonlyMap<string, PolicyVersion>;
   /** Absent: all. */
   readonly namespace?: string;
-  /** Also those whose keys did not change. */
-  readonly isForced: boolean;
+  /** `first`: by versions that judged none yet. `again`: where keys changed. `forced`: also where they did not. */
+  readonly why: 'first' | 'again' | 'forced';
 }
 
 export class KindAudit implements PagedHandler<KubernetesObject> {
@@ -125,14 +125,14 @@ export class KindAudit implements PagedHandler<KubernetesObject> {
     const hasObjects = namespace === undefined || this.type.namespaced || this.#isOfNamespaces;
     const own = policies.filter((policy) => this.#policies.get(policy.id) === policy);
     if (own.length > 0 && hasObjects) {
-      this.#scan({ policies: byId(own), isForced: false, ...(namespace === undefined ? {} : { namespace }) });
+      this.#scan({ policies: byId(own), why: 'again', ...(namespace === undefined ? {} : { namespace }) });
     }
   }
 
   /** Judges all objects by a policy again, also those whose keys did not change. */
   judgeAgain(policy: PolicyVersion): void {
     if (this.#policies.get(policy.id) === policy) {
-      this.#scan({ policies: byId([policy]), isForced: true });
+      this.#scan({ policies: byId([policy]), why: 'forced' });
     }
   }
 
@@ -279,12 +279,11 @@ export class KindAudit implements PagedHandler<KubernetesObject> {
   #scanUnscanned(): void {
     const unscanned = [...this.#policies.values()].filter((version) => !this.#scanned.has(version));
     if (this.#isListed && unscanned.length > 0) {
-      this.#scan({ policies: byId(unscanned), isForced: false });
+      this.#scan({ policies: byId(unscanned), why: 'first' });
     }
   }
 
   #scan(scan: Scan): void {
-    // A scan asks about objects that a list has brought.
     this.#scans.push(scan);
     if (!this.#isScanning) {
       this.#isScanning = true;
@@ -319,16 +318,17 @@ export class KindAudit implements PagedHandler<KubernetesObject> {
     if (first === undefined) {
       return undefined;
     }
-    const isAlike = ({ namespace, isForced }: Scan): boolean =>
-      namespace === first.namespace && isForced === first.isForced;
+    const isAlike = ({ namespace, why }: Scan): boolean => namespace === first.namespace && why === first.why;
     const alike = this.#scans.filter(isAlike);
     this.#scans.splice(0, this.#scans.length, ...this.#scans.filter((scan) => !isAlike(scan)));
     const policies = new Map(alike.flatMap((scan) => [...scan.policies]));
     // Of policies that changed since, the newer scan is of the newer version.
-    return { ...first, policies: new Map([...policies].filter(([id, version]) => this.#policies.get(id) === version)) };
+    const isOpen = ([id, version]: [string, PolicyVersion]): boolean =>
+      this.#policies.get(id) === version && (first.why !== 'first' || !this.#scanned.has(version));
+    return { ...first, policies: new Map([...policies].filter(isOpen)) };
   }
 
-  async #runScan({ policies, namespace, isForced }: Scan): Promise<void> {
+  async #runScan({ policies, namespace, why }: Scan): Promise<void> {
     if (policies.size === 0) {
       return;
     }
@@ -338,7 +338,7 @@ export class KindAudit implements PagedHandler<KubernetesObject> {
     const options = { limit: PAGE_SIZE, signal, ...this.#selection(namespace) };
     for await (const { items } of listPages(this.#options.cluster, this.type, options)) {
       for (const some of inTurns(items)) {
-        await this.#inTurn(() => each(some, (object) => this.#scanObject(object, since, policies, isForced)));
+        await this.#inTurn(() => each(some, (object) => this.#scanObject(object, since, policies, why === 'forced')));
         signal.throwIfAborted();
       }
     }

@@ -108,8 +108,11 @@ export class KindVerdicts {
   /** Notes that a verdict holds for the policy's object as it is now. */
   confirm(record: ObjectRecord, { id, origin }: PolicyVersion): void {
     const finding = this.#findings.get(id, this.#objectId(record));
-    if (finding !== undefined && finding.policyGeneration !== origin.generation) {
-      this.#findings.set(id, this.#objectId(record), { ...finding, policyGeneration: origin.generation });
+    if (finding !== undefined) {
+      const { severity: _severity, category: _category, ...rest } = finding;
+      const { uid, generation, ...labels } = origin;
+      const now = { ...rest, policyUid: uid, policyGeneration: generation, ...labels };
+      this.#findings.set(id, this.#objectId(record), now);
     }
   }
 
