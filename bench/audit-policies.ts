@@ -7,7 +7,7 @@ import { manifestsOf } from '../src/cli/policy/manifests.ts';
 export const EXAMPLES = fileURLToPath(new URL('../examples', import.meta.url));
 
 const API = 'policies.kubewarden.io/v1';
-/** waPC, WASI, Rego in both modes, and Pod Security. */
+/** waPC, Rego in both modes, and Pod Security. */
 const OF_EXAMPLES = ['pod-privileged', 'required-labels', 'host-namespaces', 'container-limits', 'pod-security'];
 const RULE = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE', 'UPDATE'] };
 

@@ -1,9 +1,12 @@
-// Audits of a real API server with many pods and twenty policies: time, memory, what a forbidden kind changes. Beside the first, what
-// one loop takes that lists the pods and evaluates the policies in one thread. Usage: npm run bench -- audit [PODS...]; needs the
-// programs of the test cluster (npm run cluster:build). Default: 10000. Pods are created first: 50,000 take minutes.
+// Audits of a real API server with many pods and twenty policies: one run, beside what one loop takes that lists the pods and evaluates
+// the policies in one thread; and an auditor: at first, without changes, after a restart, and how soon it has what a change brings.
+// Usage: npm run bench -- audit [PODS...]; needs the programs of the test cluster (npm run cluster:build). Default: 10000. Pods are
+// created first: 50,000 take minutes. The auditor is measured with the last size.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { NODE_FLAGS } from '../bin/find-node.mjs';
@@ -12,7 +15,8 @@ import { clusterAvailable } from '../test/cluster/binaries.ts';
 import { startCluster } from '../test/cluster/cluster.ts';
 import { VARIABLES } from '../tools/image/image-config.ts';
 import { auditPolicies, EXAMPLES } from './audit-policies.ts';
-import { cpuMs, LineProcess, machine, printTable } from './processes.ts';
+import { AuditorProcess, sumOfSamples } from './auditor-process.ts';
+import { cpuMs, LineProcess, machine, median, peakMiB, printTable } from './processes.ts';
 import { inTurns } from './scene.ts';
 
 const PROGRAM = fileURLToPath(new URL('../dist/cli/program/main.js', import.meta.url));
@@ -21,6 +25,13 @@ const NAMESPACES = 100;
 /** Pods that are alike but for their names and addresses, as those of one workload. */
 const REPLICAS = 5;
 const POLL_MS = 50;
+const IDLE_MS = 20_000;
+/** Between two changes. Milliseconds. */
+const SETTLE_MS = 3_000;
+/** Changes of each kind. */
+const TURNS = 3;
+const OWN_GROUPS = /group="(?:policies\.kubewarden\.io|portcullis\.dev|openreports\.io|wgpolicyk8s\.io)"/;
+const POLICIES = '/apis/policies.kubewarden.io/v1/clusteradmissionpolicies';
 /** May read all that policies are for, but Services. */
 const NARROW = 'narrow';
 /** Kinds of one more policy, which rejects each object. */
@@ -41,6 +52,26 @@ const KINDS: Readonly<Record<string, readonly string[]>> = {
   'coordination.k8s.io': ['leases'],
   'rbac.authorization.k8s.io': ['roles', 'rolebindings'],
 };
+
+/** Policies for namespaces with a label, and with parameters. */
+const FOLLOWING: readonly object[] = [
+  following('of-held', {
+    settings: { validations: [{ expression: 'false', message: 'held' }] },
+    namespaceSelector: { matchLabels: { bench: 'held' } },
+  }),
+  following('by-parameter', {
+    settings: {
+      variables: [{ name: 'most', expression: '10' }],
+      validations: [{ expression: 'object.spec.containers.size() <= variables.most', message: 'too many' }],
+    },
+    parameters: {
+      from: { resource: { apiVersion: 'v1', kind: 'ConfigMap', name: 'bench' } },
+      notFound: 'Allow',
+      overridable: ['variables'],
+      settingsExpression: "{'variables': [{'name': 'most', 'expression': params.data.most}]}",
+    },
+  }),
+];
 
 interface Run {
   readonly ms: number;
@@ -81,6 +112,7 @@ for (const size of sizes.toSorted((one, other) => one - other)) {
   created = size;
   await measure(size);
 }
+await follow(created);
 console.log(machine());
 printTable(['pods', 'what', 'time', 'processor', 'peak memory', 'against the loop'], rows);
 await forbidden();
@@ -107,6 +139,98 @@ async function measure(size: number): Promise<void> {
       `${(run.ms / ms).toFixed(2)} × time, ${(run.cpuMs / cpu).toFixed(2)} × processor`,
     ],
   );
+}
+
+/** What the auditor takes first, without changes, after a restart, and until it has what a change brings. */
+async function follow(size: number): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-bench-'));
+  const started = (): Promise<AuditorProcess> => AuditorProcess.start(cluster.kubeconfigOf('admin'), EXAMPLES, folder);
+  const row = (what: string, ms: number, auditor: AuditorProcess, more: string): void => {
+    rows.push([String(size), what, seconds(ms), seconds(auditor.cpuMs), `${auditor.peakMiB.toFixed(0)} MiB`, more]);
+  };
+  try {
+    {
+      await using auditor = await started();
+      const ms = await auditor.judged();
+      const { evaluations, findings } = await auditor.figures();
+      row('portcullis auditor, all judged', ms, auditor, `${evaluations} evaluations, ${findings} findings`);
+      const writes = await apiWrites();
+      await sleep(IDLE_MS);
+      const idle = (await auditor.figures()).evaluations - evaluations;
+      const written = (await apiWrites()) - writes;
+      row('without changes', IDLE_MS, auditor, `${idle} evaluations, ${written} writes`);
+      await delays(size, auditor);
+    }
+    const writes = await apiWrites();
+    await using auditor = await started();
+    const ms = await auditor.judged();
+    const { evaluations } = await auditor.figures();
+    row(
+      'after a restart, all judged',
+      ms,
+      auditor,
+      `${evaluations} evaluations, ${(await apiWrites()) - writes} writes`,
+    );
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** From the answer to a change until the auditor has all findings that it brings, and no others. */
+async function delays(size: number, auditor: AuditorProcess): Promise<void> {
+  for (const policy of FOLLOWING) {
+    await cluster.expect('POST', POLICIES, policy);
+  }
+  await sleep(SETTLE_MS);
+  await auditor.judged();
+  const measure = async (what: string, brings: number, change: (turn: number) => Promise<unknown>): Promise<void> => {
+    const times: number[] = [];
+    for (let turn = 0; turn < TURNS; turn += 1) {
+      const { findings } = await auditor.figures();
+      await change(turn);
+      const began = performance.now();
+      await auditor.until((now) => now.findings === findings + brings);
+      times.push(performance.now() - began);
+      await sleep(SETTLE_MS);
+    }
+    const longest = seconds(Math.max(...times));
+    rows.push([
+      String(size),
+      `${what} changed, ${brings} findings`,
+      seconds(median(times)),
+      '',
+      '',
+      `at most ${longest}`,
+    ]);
+  };
+  const ofNamespace = size / NAMESPACES;
+  await measure('a pod', 1, (turn) =>
+    cluster.expect('PATCH', podPath(REPLICAS + turn), { metadata: { labels: { team: null } } }),
+  );
+  await measure('a label of a namespace', ofNamespace, (turn) =>
+    cluster.expect('PATCH', `/api/v1/namespaces/${namespaceOf(turn)}`, { metadata: { labels: { bench: 'held' } } }),
+  );
+  await measure('a parameter', ofNamespace, (turn) =>
+    cluster.expect('POST', `/api/v1/namespaces/${namespaceOf(turn)}/configmaps`, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'bench' },
+      data: { most: '1' },
+    }),
+  );
+  await measure('a policy', 1, (turn) => {
+    const names = Array.from({ length: turn + 1 }, (_, number) => `!request.name.endsWith('-${size / 2 + number}')`);
+    const validations = [{ expression: names.join(' && '), message: 'rule 13' }];
+    return cluster.expect('PATCH', `${POLICIES}/cel-13`, { spec: { settings: { validations } } });
+  });
+}
+
+/** Requests that write what an auditor may: policies, our own kinds, reports. API servers write for themselves, too. */
+async function apiWrites(): Promise<number> {
+  const { body } = await cluster.request<string>('GET', '/metrics');
+  const lines = body.split('\n').filter((line) => line.startsWith('apiserver_request_total{') && OWN_GROUPS.test(line));
+  const writes = lines.filter((line) => /verb="(?:POST|PUT|PATCH|APPLY|DELETE)"/.test(line));
+  return sumOfSamples(writes.join('\n'), / (\d+)$/gm);
 }
 
 /** The findings of all other kinds where one may not be listed. */
@@ -187,6 +311,21 @@ async function prepare(): Promise<void> {
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: NARROW },
     subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: NARROW }],
   });
+}
+
+function following(name: string, spec: object): object {
+  const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }];
+  return {
+    apiVersion: 'policies.kubewarden.io/v1',
+    kind: 'ClusterAdmissionPolicy',
+    metadata: { name },
+    spec: { module: 'builtin:cel', mutating: false, rules, ...spec },
+  };
+}
+
+function podPath(index: number): string {
+  const workload = Math.floor(index / REPLICAS);
+  return `/api/v1/namespaces/${namespaceOf(workload)}/pods/app-${workload}-${index}`;
 }
 
 function namespaceOf(index: number): string {
@@ -329,14 +468,6 @@ async function watched({ pid = 0 }: ChildProcess, ended: Promise<unknown>): Prom
     await sleep(POLL_MS);
   }
   return figures;
-}
-
-function peakMiB(pid: number): number {
-  try {
-    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
-  } catch {
-    return 0;
-  }
 }
 
 function seconds(ms: number): string {

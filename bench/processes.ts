@@ -46,6 +46,15 @@ export function residentMiB(pid: number): number {
   }
 }
 
+/** Most resident memory that a process had so far. MiB; 0 without /proc. */
+export function peakMiB(pid: number): number {
+  try {
+    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
+  } catch {
+    return 0;
+  }
+}
+
 /** A child process with a line protocol, which ends when its stdin ends. */
 export class LineProcess {
   readonly #child: ChildProcess;

@@ -60,6 +60,8 @@ function sometimes(oneIn: number, index: number, what: string, fields: object): 
   return pick([true, ...Array.from({ length: oneIn - 1 }, () => false)], index, what) ? fields : {};
 }
 
+/** Later Services have no address: the test cluster has some hundred. */
+const MOST_WITH_ADDRESSES = 1_000;
 const GOOD_IMAGE = 'example.com/shop/web:1.0';
 const LIMITS = { cpu: '100m', memory: '64Mi' };
 
@@ -130,14 +132,14 @@ const cronJob = (index: number): Content => ({
 });
 
 function service(index: number): Content {
+  const hasAddress = index < MOST_WITH_ADDRESSES;
   const type = pick(['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'], index, 'type');
-  const headless = type === 'ClusterIP' ? sometimes(3, index, 'headless', { clusterIP: 'None' }) : {};
-  const external = type === 'ExternalName' ? { externalName: 'elsewhere.example' } : { selector: { app: 'web' } };
-  return {
-    apiVersion: 'v1',
-    kind: 'Service',
-    spec: { type, ports: [{ port: 80 + (index % 3) }], ...external, ...headless },
-  };
+  const external = { type: 'ExternalName', externalName: 'elsewhere.example' };
+  const headless = { type: 'ClusterIP', clusterIP: 'None', selector: { app: 'web' } };
+  const own = type === 'ClusterIP' && pick([true, false, false], index, 'headless');
+  const addressed = own ? headless : { type, selector: { app: 'web' } };
+  const spec = type === 'ExternalName' ? external : hasAddress ? addressed : headless;
+  return { apiVersion: 'v1', kind: 'Service', spec: { ports: [{ port: 80 + (index % 3) }], ...spec } };
 }
 
 function configMap(index: number): Content {
