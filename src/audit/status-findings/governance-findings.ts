@@ -7,12 +7,12 @@ import {
   POLICIES,
 } from '../../resources/index.ts';
 import type { AuditedObject } from '../audit-result.ts';
-import type { Finding, Severity } from '../finding.ts';
+import type { AuditFinding, FindingSeverity } from '../finding.ts';
 
 const NON_COMPLIANT = 'NonCompliant';
 
 /** The findings of a ConfigurationPolicy. Undefined: the status is not that of its generation, or has no verdict yet. */
-export function configurationFindings(policy: ConfigurationPolicy): readonly Finding[] | undefined {
+export function configurationFindings(policy: ConfigurationPolicy): readonly AuditFinding[] | undefined {
   if (!isEvaluated(policy)) {
     return undefined;
   }
@@ -31,7 +31,7 @@ export function configurationFindings(policy: ConfigurationPolicy): readonly Fin
 }
 
 /** The findings of a CertificatePolicy: a Secret each. Undefined as for {@link configurationFindings}. */
-export function certificateFindings(policy: CertificatePolicy): readonly Finding[] | undefined {
+export function certificateFindings(policy: CertificatePolicy): readonly AuditFinding[] | undefined {
   if (!isEvaluated(policy)) {
     return undefined;
   }
@@ -60,10 +60,10 @@ function findingOfTemplate({
   kind,
   metadata,
   spec,
-}: ConfigurationPolicy | CertificatePolicy): Omit<Finding, 'object' | 'message'> {
+}: ConfigurationPolicy | CertificatePolicy): Omit<AuditFinding, 'object' | 'message'> {
   const { name = '', namespace = '', uid = '', generation, annotations = {} } = metadata;
   const category = annotations[GOVERNANCE_ANNOTATIONS.categories];
-  const severity = spec.severity?.toLowerCase() as Severity | undefined;
+  const severity = spec.severity?.toLowerCase() as FindingSeverity | undefined;
   return {
     policy: policyOf(metadata) ?? `${kind.toLowerCase()}/${namespace}/${name}`,
     policyId: `${kind}/${namespace}/${name}`,

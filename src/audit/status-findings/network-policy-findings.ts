@@ -1,7 +1,7 @@
 // Findings of NetworkPolicies: what their NetworkPolicyStatus says of what providers do with them.
 import type { FeatureEntry, NetworkPolicyStatus, ProviderEntry } from '../../resources/index.ts';
 import type { AuditedObject } from '../audit-result.ts';
-import type { Finding } from '../finding.ts';
+import type { AuditFinding } from '../finding.ts';
 
 type FindingEntry = Pick<FeatureEntry, 'type' | 'message' | 'paths'>;
 
@@ -11,7 +11,7 @@ const LIMITS = 'netpol/limits';
 const ADVICE = 'netpol/advice';
 
 /** The findings of a NetworkPolicyStatus. Undefined: nothing was written about its NetworkPolicy as it is now. */
-export function networkPolicyFindings(stored: NetworkPolicyStatus): readonly Finding[] | undefined {
+export function networkPolicyFindings(stored: NetworkPolicyStatus): readonly AuditFinding[] | undefined {
   const { status } = stored;
   const owner = stored.metadata.ownerReferences?.find(({ kind }) => kind === 'NetworkPolicy');
   if (owner === undefined || status?.observedGeneration === undefined) {
@@ -25,7 +25,7 @@ export function networkPolicyFindings(stored: NetworkPolicyStatus): readonly Fin
     namespace,
     uid: owner.uid,
   };
-  const finding = (policy: string, rule: string, message: string): Finding => ({
+  const finding = (policy: string, rule: string, message: string): AuditFinding => ({
     policy,
     policyId: `${policy}/${namespace}/${name}`,
     policyUid: uid,
@@ -37,7 +37,7 @@ export function networkPolicyFindings(stored: NetworkPolicyStatus): readonly Fin
   });
   return [
     ...(status.providers ?? []).flatMap((provider) => ofProvider(provider, finding)),
-    ...(status.findings ?? []).map((entry): Finding => ({
+    ...(status.findings ?? []).map((entry): AuditFinding => ({
       ...finding(ADVICE, entry.type, withPaths(entry)),
       mode: 'monitor',
     })),
@@ -47,14 +47,14 @@ export function networkPolicyFindings(stored: NetworkPolicyStatus): readonly Fin
 /** What is not supported fails, what is not known is an error, and what depends on the cluster is a warning. */
 function ofProvider(
   { name, controllerName, version, features = [], warnings = [] }: ProviderEntry,
-  finding: (policy: string, rule: string, message: string) => Finding,
-): readonly Finding[] {
+  finding: (policy: string, rule: string, message: string) => AuditFinding,
+): readonly AuditFinding[] {
   const provider = name ?? controllerName;
   const who = version === undefined ? provider : `${provider} ${version}`;
   return [
     ...features
       .filter(({ status }) => status !== 'True')
-      .map((feature): Finding => {
+      .map((feature): AuditFinding => {
         const one = finding(
           SUPPORT,
           `${provider}/${feature.type}`,
@@ -62,7 +62,7 @@ function ofProvider(
         );
         return feature.status === 'False' ? one : { ...one, result: 'error' };
       }),
-    ...warnings.map(({ type, message }): Finding => ({
+    ...warnings.map(({ type, message }): AuditFinding => ({
       ...finding(LIMITS, `${provider}/${type}`, `${who}: ${message}`),
       mode: 'monitor',
     })),

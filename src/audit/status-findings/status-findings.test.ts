@@ -14,7 +14,7 @@ import {
   type OwnKind,
 } from '../../resources/index.ts';
 import type { JsonObject } from '../../engine/index.ts';
-import type { Finding } from '../finding.ts';
+import type { AuditFinding } from '../finding.ts';
 import { StatusFindings } from './status-findings.ts';
 
 const DEFINITIONS = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
@@ -43,7 +43,7 @@ const related = (namespace: string, name: string, compliant: string) => ({
 });
 
 /** What a test compares of a finding. */
-const brief = ({ policy, rule, result, mode, object, message, severity }: Finding): string =>
+const brief = ({ policy, rule, result, mode, object, message, severity }: AuditFinding): string =>
   [policy, rule, result, mode, object.kind, object.name, severity, message].join(' | ');
 
 describe('findings in the statuses of a cluster', () => {

@@ -13,7 +13,7 @@ import {
 } from '../../resources/index.ts';
 import type { Runnable } from '../../runtime/index.ts';
 import { errorText } from '../../values/index.ts';
-import type { Finding, Findings, FindingsListener } from '../finding.ts';
+import type { AuditFinding, AuditFindings, FindingsListener } from '../finding.ts';
 import { certificateFindings, configurationFindings } from './governance-findings.ts';
 import { networkPolicyFindings } from './network-policy-findings.ts';
 
@@ -28,7 +28,7 @@ export interface StatusFindingsOptions {
 }
 
 /** Follows the statuses of all kinds that the cluster serves. */
-export class StatusFindings implements Findings, Runnable {
+export class StatusFindings implements AuditFindings, Runnable {
   readonly name = 'status-findings';
   readonly #options: StatusFindingsOptions;
   readonly #kinds: readonly KindFindings[];
@@ -61,7 +61,7 @@ export class StatusFindings implements Findings, Runnable {
     await Promise.all(running);
   }
 
-  of(namespace: string): readonly Finding[] {
+  of(namespace: string): readonly AuditFinding[] {
     return this.#kinds.flatMap((kind) => kind.of(namespace));
   }
 
@@ -125,7 +125,7 @@ export class StatusFindings implements Findings, Runnable {
 type Changed = ReadonlySet<string | undefined>;
 
 /** Findings of one object, in the namespaces of what they are about. Undefined: there is no verdict yet. */
-type OfObject = ReadonlyMap<string, readonly Finding[]> | undefined;
+type OfObject = ReadonlyMap<string, readonly AuditFinding[]> | undefined;
 
 /** The findings that the objects of a kind have in their statuses. Objects are not kept. */
 class KindFindings {
@@ -133,7 +133,7 @@ class KindFindings {
   readonly name: string;
   /** Undefined: not known yet. */
   isServed: boolean | undefined;
-  readonly #read: (object: KubernetesObject) => readonly Finding[] | undefined;
+  readonly #read: (object: KubernetesObject) => readonly AuditFinding[] | undefined;
   readonly #changed: (namespaces: Changed) => void;
   #byUid = new Map<string, OfObject>();
   /** Uids with findings in a namespace. */
@@ -142,16 +142,16 @@ class KindFindings {
 
   constructor(
     type: OwnKind,
-    read: (object: never) => readonly Finding[] | undefined,
+    read: (object: never) => readonly AuditFinding[] | undefined,
     changed: (namespaces: Changed) => void,
   ) {
     this.type = type;
     this.name = groupResourceOf(type);
-    this.#read = read as (object: KubernetesObject) => readonly Finding[] | undefined;
+    this.#read = read as (object: KubernetesObject) => readonly AuditFinding[] | undefined;
     this.#changed = changed;
   }
 
-  of(namespace: string): readonly Finding[] {
+  of(namespace: string): readonly AuditFinding[] {
     return [...(this.#byNamespace.get(namespace) ?? [])].flatMap((uid) => this.#byUid.get(uid)?.get(namespace) ?? []);
   }
 
