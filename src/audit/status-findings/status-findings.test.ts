@@ -148,7 +148,7 @@ describe('findings in the statuses of a cluster', () => {
         kind: 'CertificatePolicy',
         metadata: { name: 'certs', namespace: 'default' },
         spec: { namespaceSelector: { include: ['shop'] } },
-      } as KubernetesObject,
+      },
       {
         compliant: 'NonCompliant',
         observedGeneration: 1,
@@ -172,7 +172,7 @@ describe('findings in the statuses of a cluster', () => {
       kind: 'NetworkPolicy',
       metadata: { name: 'egress', namespace: 'shop' },
       spec: { podSelector: {} },
-    } as KubernetesObject);
+    });
     const { uid = '' } = owner.metadata;
     const since = '2026-11-29T00:00:00Z';
     const feature = { reason: 'Any', message: 'ranges of ports have no effect', lastTransitionTime: since };
@@ -187,7 +187,7 @@ describe('findings in the statuses of a cluster', () => {
           ownerReferences: [{ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', name: 'egress', uid }],
         },
         spec: {},
-      } as KubernetesObject,
+      },
       {
         observedGeneration: 1,
         providers: [
