@@ -6,6 +6,7 @@ import {
   ACCESS_REVIEW_RULES,
   CONTROLLER_NAMESPACE_RULES,
   CONTROLLER_RULES,
+  EXCEPTION_RULES,
   OWN_KINDS_RULES,
   policyServerObjectName,
 } from '../../lifecycle/access-rules/index.ts';
@@ -75,6 +76,7 @@ function accessObjects(): readonly KubernetesObject[] {
     ...[CONTROLLER, POLICY_SERVER_ACCOUNT, AUDITOR_ACCOUNT].map(serviceAccountObject),
     ...grant(CONTROLLER, 'ClusterRole', [
       ...CONTROLLER_RULES,
+      ...EXCEPTION_RULES,
       ...OWN_KINDS_RULES,
       ...NETWORK_POLICY_READER_RULES,
       ...NETWORK_POLICY_STATUS_RULES,
