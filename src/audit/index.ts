@@ -16,3 +16,4 @@ export { LookedUpObjects } from './auditor/looked-up-objects.ts';
 export { AuditStatusController } from './policy-status/audit-status-controller.ts';
 export { REPORT_SELECTOR } from './reports/report-labels.ts';
 export { ReportWriter } from './reports/report-writer.ts';
+export { StatusFindings } from './status-findings/status-findings.ts';

@@ -1,7 +1,14 @@
 // `portcullis auditor`: knows at any time which existing objects of a cluster its policies would reject.
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { Auditor, AuditStatusController, logFindings, LookedUpObjects, ReportWriter } from '../../audit/index.ts';
+import {
+  Auditor,
+  AuditStatusController,
+  logFindings,
+  LookedUpObjects,
+  ReportWriter,
+  StatusFindings,
+} from '../../audit/index.ts';
 import { KubernetesCluster } from '../../cluster/index.ts';
 import { CLUSTER_OWNER, EvaluationHost } from '../../evaluation/index.ts';
 import { probeRoutes, RoutedServer } from '../../https/index.ts';
@@ -60,7 +67,8 @@ async function auditor(flags: AuditorFlags): Promise<void> {
     atOnce: flags.workers,
   });
   logFindings(audit, log);
-  const reports = new ReportWriter({ ...controlled, findings: [audit] });
+  const statuses = new StatusFindings(controlled);
+  const reports = new ReportWriter({ ...controlled, findings: [audit, statuses] });
   const requestTimeoutMs = Math.trunc(times.renewDeadlineMs * ELECTION_REQUEST_SHARE);
   const election = running.use(
     new KubernetesCluster(connection, { fieldManager: AUDITOR_FIELD_MANAGER, requestTimeoutMs }),
@@ -75,7 +83,7 @@ async function auditor(flags: AuditorFlags): Promise<void> {
   });
   const runtime = new Runtime({ log, ...(flags.leaderElect ? { elector } : {}) })
     .add('cache', controlled.caches)
-    .add('leader', audit, reports, new AuditStatusController({ ...controlled, audited: audit }));
+    .add('leader', audit, statuses, reports, new AuditStatusController({ ...controlled, audited: audit }));
   const pages = new MetricsEndpoint([controlled]);
   const operations = new RoutedServer({
     name: 'operations',
