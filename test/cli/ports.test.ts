@@ -250,6 +250,8 @@ describe('the ports of the product', () => {
     const own = [...webhook, ...certificates, '--webhook-ca-file', files.caFile];
     const controller = ['controller', ...cluster, ...servers, ...own, ...control];
     await run('controller', 'controller ready', new LoggingProcess(controller));
+    const auditing = ['auditor', ...cluster, ...data('auditor'), '--operations-port', '0'];
+    await run('auditor', 'auditor ready', new LoggingProcess(auditing));
     managed = await ManagedInstallation.open('own');
     await managed.addPolicyServer();
     const managing = managed.controller({
