@@ -265,6 +265,20 @@ describe('README.md', () => {
         assert.match(said, /^REVISION +STATE +SINCE +CAUSE +DIGEST\n1 +Serving /m);
         assert.match(said, /pinned-images rolled back to revision 1\n[^]*pinned-images: Active: revision 3 serves/);
       });
+
+      it('sees whom a stricter policy would reject, excepts one, and applies it', async () => {
+        const [look = '', ...rest] = command(/rollout preview/).split('\n');
+        const rejected = 'example\\.com/bot:1: an image needs a digest$';
+        const seen = failed(look);
+        assert.match(seen, new RegExp(`^newly rejected +1 +Pod tool-wikibot/bot +${rejected}`, 'm'));
+        assert.match(seen, new RegExp(`^newly rejected +1 +Pod tool-heritage/bot +${rejected}`, 'm'));
+        assert.match(sh(rest.slice(0, -1).join('\n')), /wikibot condition met\n[^]*pinned-images condition met\n$/);
+        await eventually(() => {
+          const found = failed(rest.at(-1) ?? '');
+          assert.match(found, /fail .*tool-heritage\/bot/);
+          assert.match(found, /skip .*tool-wikibot\/bot/);
+        });
+      });
     });
 
     it('ends at once, and can start over', async () => {

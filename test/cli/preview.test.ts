@@ -110,6 +110,26 @@ describe('portcullis rollout preview', () => {
     }
   });
 
+  it('takes nothing as rejected that an exception is for', async () => {
+    const exception = {
+      apiVersion: 'portcullis.dev/v1',
+      kind: 'PolicyException',
+      metadata: { name: 'legacy', namespace: 'shop' },
+      spec: {
+        policies: [{ kind: 'ClusterAdmissionPolicy', name: 'p' }],
+        objects: { kinds: [{ kind: 'Pod' }], names: ['legacy'] },
+        reason: 'its image moves next week',
+        expiresAt: new Date(Date.now() + 86_400_000).toISOString().replace(/\.\d+Z/, 'Z'),
+      },
+    };
+    const pods = [pod('legacy', 'theirs/web'), pod('other', 'theirs/web')];
+    const without = await compared([policy(cel('true'))], [policy(cel(OURS))], pods);
+    assert.deepEqual(without.counts['objects'], { newlyRejected: 2 });
+    const report = await compared([policy(cel('true'))], [policy(cel(OURS))], [...pods, exception]);
+    assert.deepEqual(report.counts['objects'], { newlyRejected: 1, unchanged: 1 });
+    assert.deepEqual(changes(report), ['newlyRejected objects 1 other']);
+  });
+
   it('fails for what --fail-on says', async () => {
     const base = ['-f', STRICTER, '--from', SERVING, '--objects', OBJECTS];
     const codes = async (...args: readonly string[]): Promise<number | null> => (await preview(...base, ...args)).code;

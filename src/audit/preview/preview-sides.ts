@@ -2,7 +2,7 @@
 import type { ApiResource } from '../../cluster/index.ts';
 import type { ObjectVerdict } from '../../engine/index.ts';
 import type { EvaluationHost, HostedPolicy, LoadOutcome } from '../../evaluation/index.ts';
-import { hasOrAll, type PolicyMatch } from '../../resources/index.ts';
+import { type ExceptionTerms, hasOrAll, type PolicyMatch } from '../../resources/index.ts';
 import type { AuditPolicy } from '../audit-policy.ts';
 import { kindsOfRules } from '../kinds-of-rules.ts';
 import type { Subject } from './change-groups.ts';
@@ -31,14 +31,31 @@ function updateId(id: string): string {
   return `${id}~update`;
 }
 
-/** Hosts that look up other objects for the new version than for the old one, such as changed parameters. */
-export class SeparateHosts implements Pick<EvaluationHost, 'serve' | 'evaluate'> {
-  readonly #old: Pick<EvaluationHost, 'serve' | 'evaluate'>;
-  readonly #new: Pick<EvaluationHost, 'serve' | 'evaluate'>;
+/** Exceptions from a policy, as they are from both of its versions. */
+export function fromBothVersions(exceptions: readonly ExceptionTerms[]): readonly ExceptionTerms[] {
+  const idsOf = (id: string): readonly string[] =>
+    (['old', 'new'] as const).map((side) => sideId(side, id)).flatMap((one) => [one, updateId(one)]);
+  return exceptions.map((terms) => ({
+    ...terms,
+    policies: terms.policies.flatMap((one) => idsOf(one.id).map((id) => ({ ...one, id }))),
+  }));
+}
 
-  constructor(hosts: Readonly<Record<Side, Pick<EvaluationHost, 'serve' | 'evaluate'>>>) {
+type PreviewHost = Pick<EvaluationHost, 'serve' | 'evaluate' | 'except'>;
+
+/** Hosts that look up other objects for the new version than for the old one, such as changed parameters. */
+export class SeparateHosts implements PreviewHost {
+  readonly #old: PreviewHost;
+  readonly #new: PreviewHost;
+
+  constructor(hosts: Readonly<Record<Side, PreviewHost>>) {
     this.#old = hosts.old;
     this.#new = hosts.new;
+  }
+
+  except(exceptions: readonly ExceptionTerms[]): void {
+    this.#old.except(exceptions);
+    this.#new.except(exceptions);
   }
 
   async serve(policies: readonly HostedPolicy[]): Promise<ReadonlyMap<string, LoadOutcome>> {

@@ -1,7 +1,7 @@
 // What a new version of a policy would change for existing objects.
 import type { ApiResource, Cluster } from '../../cluster/index.ts';
 import type { EvaluationHost, HostedPolicy, LoadOutcome } from '../../evaluation/index.ts';
-import { groupResourceOf } from '../../resources/index.ts';
+import { type ExceptionTerms, groupResourceOf } from '../../resources/index.ts';
 import { auditPlan, pagesOf } from '../audit-cluster.ts';
 import type { AuditRun, ObjectPage } from '../audit-kind.ts';
 import { type GivenObject, givenKinds, givenPages } from '../audit-objects.ts';
@@ -11,7 +11,7 @@ import { type ChangeCounts, type ChangeGroup, type ChangeGroups, mergedChanges }
 import { compareRevisions } from './compare-revisions.ts';
 import { ComparedVerdicts, type PreviewState } from './compared-verdicts.ts';
 import { ObjectOwners } from './object-owners.ts';
-import { type PolicyVersions, PreviewSides } from './preview-sides.ts';
+import { fromBothVersions, type PolicyVersions, PreviewSides } from './preview-sides.ts';
 
 /** What a preview found. */
 export interface Preview {
@@ -27,7 +27,9 @@ export interface Preview {
 
 /** What a preview runs with. */
 export interface PreviewOptions extends PolicyVersions, Pick<AuditRun, 'signal' | 'onProgress' | 'now'> {
-  readonly host: Pick<EvaluationHost, 'serve' | 'evaluate'>;
+  readonly host: Pick<EvaluationHost, 'serve' | 'evaluate' | 'except'>;
+  /** Those that are in force for the policy. Default: none. */
+  readonly exceptions?: readonly ExceptionTerms[];
   readonly scope?: Pick<AuditScope, 'namespace' | 'includesSecrets' | 'hasCluster'>;
 }
 
@@ -61,11 +63,13 @@ async function preview(
 ): Promise<Preview> {
   const { host, signal } = options;
   const sides = new PreviewSides(options);
+  const exceptions = fromBothVersions(options.exceptions ?? []);
+  host.except(exceptions);
   const plan = planAudit(sides.policies, served, scope);
   const outcomes = await host.serve([...plan.hosted, ...sides.forUpdates(plan.hosted)]);
   sides.loaded(outcomes);
   const state: PreviewState = { sides, host, owners: new ObjectOwners(), workloads: new Map() };
-  const judged = await judge(options, knownPart(plan, sides, outcomes), outcomes, { state, pages });
+  const judged = await judge({ ...options, exceptions }, knownPart(plan, sides, outcomes), outcomes, { state, pages });
   const revisions = await compareRevisions(state, served, { pagesOf: pages, namespace: scope.namespace, signal });
   return {
     before: sides.isNewPolicy() ? 'none' : sides.isKnown('old') ? 'known' : 'unknown',

@@ -1,12 +1,15 @@
 // Runs a preview: reads the versions and the objects, and prints what changes.
+import { type Coverage, exceptionsOfCluster } from '../../audit/index.ts';
 import { type Preview, previewCluster, previewObjects, SeparateHosts } from '../../audit/preview/index.ts';
 import type { JsonObject } from '../../engine/index.ts';
 import type { EvaluationHost } from '../../evaluation/index.ts';
+import type { ExceptionTerms } from '../../resources/index.ts';
 import { asJson } from '../../values/index.ts';
 import { auditHost, type HostFlags } from '../audit/audit-host.ts';
 import { ProgressText } from '../audit/audit-progress.ts';
 import { type AuditedFiles, objectsOfFiles } from '../audit/given-objects.ts';
 import { connect, type Connected } from '../cluster/cluster-flags.ts';
+import { exceptionsAmong } from '../policy/exceptions-among.ts';
 import { Progress } from '../progress.ts';
 import { type PreviewedVersions, previewedVersions, type VersionFlags } from './previewed-versions.ts';
 import { exitCodeOfPreview, type PreviewFailOn } from './preview/preview-report.ts';
@@ -56,19 +59,38 @@ async function compared(run: Run, progress: Progress): Promise<Preview> {
     ...(flags.includeSecrets === true ? { includesSecrets: true } : {}),
     hasCluster: connected !== undefined,
   };
+  const { exceptions, coverage } = await exceptionsInForce(run, [...ofNew, ...ofOld]);
   return await progress.during('loading policies', async (update) => {
     const text = new ProgressText();
     const options = {
       host,
       old: versions.old.policies,
       new: versions.new.policies,
+      exceptions,
       scope,
       onProgress: (one: Parameters<ProgressText['of']>[0]) => update(text.of(one)),
     };
-    return files === undefined
-      ? await previewCluster(clusterOf(connected), options)
-      : await previewObjects(files.objects, options);
+    const preview =
+      files === undefined
+        ? await previewCluster(clusterOf(connected), options)
+        : await previewObjects(files.objects, options);
+    return { ...preview, coverage: [...coverage, ...preview.coverage] };
   });
+}
+
+/** Those of files, and those that the controller has accepted for the policy of the cluster. */
+async function exceptionsInForce(
+  { versions, connected, flags }: Run,
+  objects: readonly JsonObject[],
+): Promise<{ readonly exceptions: readonly ExceptionTerms[]; readonly coverage: readonly Coverage[] }> {
+  const given = exceptionsAmong(objects);
+  if (connected === undefined) {
+    return { exceptions: given, coverage: [] };
+  }
+  const policies = [...versions.new.policies, ...versions.old.policies];
+  const { namespace } = flags;
+  const found = await exceptionsOfCluster(connected.cluster, policies, namespace === undefined ? {} : { namespace });
+  return { exceptions: [...given, ...found.exceptions], coverage: found.coverage };
 }
 
 /** A host for policies that look up given objects, and those of the cluster. */
