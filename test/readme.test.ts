@@ -274,7 +274,7 @@ describe('README.md', () => {
         assert.match(seen, new RegExp(`^newly rejected +1 +Pod tool-heritage/bot +${rejected}`, 'm'));
         assert.match(sh(rest.slice(0, -1).join('\n')), /wikibot condition met\n[^]*pinned-images condition met\n$/);
         await eventually(() => {
-          const found = failed(rest.at(-1) ?? '');
+          const found = sh(rest.at(-1) ?? '');
           assert.match(found, /fail .*tool-heritage\/bot/);
           assert.match(found, /skip .*tool-wikibot\/bot/);
         });
