@@ -347,6 +347,18 @@ describe('an auditor', () => {
     assert.deepEqual(evaluated, []);
   });
 
+  it('knows nothing from the moment on in which it leads no more, so that no stored result is removed', async () => {
+    await admin.create(POLICIES, policyObject('latest', celSpec(NOT_LATEST)));
+    const running = await scanned(['kw.cap.latest']);
+    const { auditor } = running;
+    const { uid = '' } = (await admin.get(POLICIES, { name: 'latest' })).metadata;
+    const known: (boolean | undefined)[] = [];
+    auditor.onChange(() => known.push(auditor.knowsPolicy(uid), auditor.isSettled(uid, { group: '', kind: 'Pod' })));
+    await running[Symbol.asyncDispose]();
+    assert.deepEqual([...new Set(known)], [undefined, false]);
+    assert.deepEqual([running.findings, auditor.coverage('kw.cap.latest')], [[], undefined]);
+  });
+
   it('says why policies are not audited', async () => {
     await admin.create(POLICIES, policyObject('user', celSpec("request.userInfo.username != 'x'")));
     await using running = new RunningAuditor(admin);
