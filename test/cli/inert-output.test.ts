@@ -183,10 +183,7 @@ const CASES: Readonly<Record<string, readonly (readonly string[])[] | string>> =
     ...formats(['inspect', MODULE], 'table', 'json', 'yaml'),
     ...hostileAnswers((reference) => ['inspect', reference]),
   ],
-  findings: [
-    ...formats(['findings', '--all-sources'], 'table', 'wide', 'json', 'yaml', 'markdown'),
-    ['findings', '--policy', HOSTILE],
-  ],
+  findings: formats(['findings', '--all-sources'], 'table', 'wide', 'json', 'yaml', 'markdown'),
   audit: formats(['audit', '-p', FILES.creation, '-f', FILES.existing], ...REPORTS),
   bench: [['bench', FILES.policy, '-r', FILES.wrong]],
   export: [
