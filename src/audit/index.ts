@@ -5,6 +5,7 @@ export type { GivenObject } from './audit-objects.ts';
 export { auditPolicy, auditPolicyName } from './audit-policy.ts';
 export type { AuditedInstallation, AuditPolicy } from './audit-policy.ts';
 export type { AuditResult } from './audit-result.ts';
+export { AuditorExceptions } from './auditor/auditor-exceptions.ts';
 export { exceptionsOfCluster } from './exceptions-of-cluster.ts';
 export { isIncomplete, NO_COUNTS } from './coverage.ts';
 export type { Coverage } from './coverage.ts';

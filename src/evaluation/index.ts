@@ -3,6 +3,7 @@ export type { AdmissionResponse } from './admission-response.ts';
 export { connectCapabilities } from './capabilities/capability-connection.ts';
 export { LazyImages } from './capabilities/lazy-images.ts';
 export type { ClusterSource } from './cluster-objects/cluster-source.ts';
+export { applyExceptions } from './published-exceptions.ts';
 export { EvaluationHost } from './host/evaluation-host.ts';
 export type { HostedPolicy } from './host/evaluation-host.ts';
 export { PolicyMemory } from './host/policy-memory.ts';

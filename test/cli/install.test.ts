@@ -238,7 +238,7 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
       assert.match(stdout, /^ {2}- +replicas: 2\n {2}\+ +replicas: 4\n/m);
       assert.doesNotMatch(stdout, /install-values/);
       assert.match(stdout, /^clusterrole\S+\/portcullis-view deleted \(dry run\)$/m);
-      assert.match(stderr, /^\d+ unchanged, 1 configured, 3 deleted\. Nothing was changed \(dry run\)\.$/m);
+      assert.match(stderr, /^\d+ unchanged, 1 configured, 4 deleted\. Nothing was changed \(dry run\)\.$/m);
       const after = await cluster.expect('GET', deployment);
       assert.equal(after.metadata.resourceVersion, before.metadata.resourceVersion);
       assert.ok((await names(roles)).includes('portcullis-view'));

@@ -6,6 +6,7 @@ import {
   GOVERNANCE_KINDS,
   NETWORK_POLICY_KINDS,
   POLICIES_GROUP,
+  POLICY_EXCEPTIONS,
   POLICY_KINDS,
   POLICY_SERVERS,
   PORTCULLIS_GROUP,
@@ -20,6 +21,7 @@ const READ = ['get', 'list', 'watch'] as const;
 /** Rights in the whole cluster that an auditor cannot do without. */
 export const AUDITOR_RULES: readonly AccessRule[] = [
   { apiGroups: [POLICIES_GROUP], resources: POLICY_KINDS.map(({ resource }) => resource), verbs: READ },
+  { apiGroups: [PORTCULLIS_GROUP], resources: [POLICY_EXCEPTIONS.resource], verbs: ['list', 'watch'] },
   {
     apiGroups: [POLICIES_GROUP],
     resources: POLICY_KINDS.map(({ resource }) => `${resource}/status`),

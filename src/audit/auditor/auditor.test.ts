@@ -12,6 +12,8 @@ import {
   type KubernetesObject,
   type ObjectKey,
   OWN_KINDS,
+  POLICY_EXCEPTIONS,
+  type PolicyException,
   type ResourceType,
 } from '../../resources/index.ts';
 import type { AuditFinding } from '../finding.ts';
@@ -89,6 +91,40 @@ describe('an auditor', () => {
 
   const patch = (type: ResourceType, key: ObjectKey, body: JsonObject, subresource?: string): Promise<unknown> =>
     admin.patch(type, key, { type: 'merge', body }, subresource === undefined ? {} : { subresource });
+
+  it('skips what accepted exceptions are for, until the second in which they end', async () => {
+    const { metadata: policy } = await admin.create(POLICIES, policyObject('latest', celSpec(NOT_LATEST)));
+    await using running = await scanned(['kw.cap.latest']);
+    const rejected = ['cap/latest fail Pod play/bad', 'cap/latest fail Pod shop/bad'];
+    assert.deepEqual(running.findings, rejected);
+    const end = Math.ceil(Date.now() / 1_000) * 1_000 + 6_000;
+    const exception: PolicyException = {
+      apiVersion: 'portcullis.dev/v1',
+      kind: 'PolicyException',
+      metadata: { namespace: 'shop', name: 'one' },
+      spec: {
+        policies: [{ kind: 'ClusterAdmissionPolicy', name: 'latest' }],
+        objects: { kinds: [{ apiGroup: '', kind: 'Pod' }], names: ['bad'] },
+        reason: 'a test',
+        expiresAt: `${new Date(end).toISOString().slice(0, -5)}Z`,
+      },
+    };
+    const { metadata } = await admin.create(POLICY_EXCEPTIONS, exception);
+    const evaluated = await evaluatedBy(running, () => Promise.resolve());
+    assert.deepEqual([evaluated, running.findings], [[], rejected], 'nothing is accepted yet');
+    const named = { kind: 'ClusterAdmissionPolicy', name: 'latest', uid: policy.uid ?? '' };
+    const accepted = { uid: metadata.uid ?? '', generation: metadata.generation ?? 0, policies: [named] };
+    await patch(POLICY_EXCEPTIONS, { namespace: 'shop', name: 'one' }, { status: { accepted } }, 'status');
+    await eventually(() => running.findings, ['cap/latest fail Pod play/bad', 'cap/latest skip Pod shop/bad']);
+    assert.deepEqual(
+      running.coverage('kw.cap.latest').map(({ counts }) => [counts.failed, counts.skipped]),
+      [[1, 1]],
+    );
+    assert.ok(Date.now() < end);
+    await eventually(() => running.findings, rejected);
+    assert.ok(Date.now() >= end && Date.now() < end + 5_000);
+    await admin.delete(POLICY_EXCEPTIONS, { namespace: 'shop', name: 'one' });
+  });
 
   it('finds what policies reject, and follows objects', async () => {
     await admin.create(POLICIES, policyObject('latest', celSpec(NOT_LATEST)));

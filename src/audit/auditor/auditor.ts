@@ -18,6 +18,7 @@ import { errorText } from '../../values/index.ts';
 import type { AuditedInstallation } from '../audit-policy.ts';
 import { type Coverage, NO_COUNTS } from '../coverage.ts';
 import type { AuditFinding, AuditFindings, FindingsListener } from '../finding.ts';
+import type { AuditorExceptions } from './auditor-exceptions.ts';
 import { AuditorMetrics } from './auditor-metrics.ts';
 import { keyOfKind, type PlannedPolicy, planAuditor } from './auditor-plan.ts';
 import { ExpiringVerdicts } from './expiring-verdicts.ts';
@@ -53,6 +54,8 @@ export interface AuditorOptions {
   /** Publishes what it looks up to `lookups`. */
   readonly host: Pick<EvaluationHost, 'serve' | 'evaluate'>;
   readonly lookups: LookedUpObjects;
+  /** Gives the host its exceptions. Default: there are none. */
+  readonly exceptions?: AuditorExceptions;
   readonly installation: AuditedInstallation;
   /** Whether Secrets are read. */
   readonly includesSecrets?: boolean;
@@ -180,6 +183,8 @@ export class Auditor implements AuditFindings, Runnable {
       }),
     );
     stack.defer(lookups.onChange((objects) => objects.forEach((object) => this.#lookAgain(object))));
+    const { exceptions } = this.#options;
+    stack.defer(exceptions?.onChange((namespace) => this.#exceptionsChanged(namespace)) ?? (() => undefined));
     this.#caches.forEach((cache) => stack.defer(cache.subscribe((change) => this.#policyChanged(change))));
     const tell = setInterval(() => this.#tellCoverage(), COVERAGE_MS).unref();
     stack.defer(() => clearInterval(tell));
@@ -214,6 +219,7 @@ export class Auditor implements AuditFindings, Runnable {
     const gone = before !== undefined && before.metadata.uid !== after?.metadata.uid ? policyId(before) : undefined;
     if (gone !== undefined && this.#policies.has(gone)) {
       this.#setPolicies(this.#policies.values().filter(({ planned }) => planned.id !== gone));
+      this.#options.exceptions?.want(new Map([[gone, undefined]]), false);
       this.#distribute();
     }
     const versionOf = (policy: typeof after): string =>
@@ -277,6 +283,7 @@ export class Auditor implements AuditFindings, Runnable {
     const exists = new Set(this.#policyObjects().map(({ metadata }) => metadata.uid));
     const existing = planned.filter(({ origin }) => exists.has(origin.uid));
     this.#setPolicies(existing.map((policy) => this.#loaded(policy, outcomes.get(policy.id))));
+    this.#options.exceptions?.want(new Map(existing.map(({ id, origin }) => [id, origin.uid])), true);
     const versions = [...this.#versions()];
     await this.#until(
       () => lookups.hasAll(versions),
@@ -358,10 +365,23 @@ export class Auditor implements AuditFindings, Runnable {
   }
 
   #kindAudit(type: ApiResource): KindAudit {
-    const { lookups, controlled } = this.#options;
+    const { lookups, exceptions, controlled } = this.#options;
     const { cluster, log } = controlled;
     const onListFailure = (failed: ApiResource): void => this.#metrics.failed(failed);
-    return new KindAudit(type, { cluster, judge: this.#judge, lookups, findings: this.#findings, onListFailure, log });
+    return new KindAudit(type, {
+      cluster,
+      judge: this.#judge,
+      lookups,
+      exceptions,
+      findings: this.#findings,
+      onListFailure,
+      log,
+    });
+  }
+
+  #exceptionsChanged(namespace: string): void {
+    const versions = [...this.#versions()];
+    this.#kinds.values().forEach((kind) => kind.lookAgain(versions, namespace));
   }
 
   #lookAgain(object: ChangedObject): void {

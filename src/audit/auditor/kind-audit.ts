@@ -16,6 +16,7 @@ import { groupResourceOf, keyOf, keyText, type KubernetesObject } from '../../re
 import { errorText } from '../../values/index.ts';
 import { type Counts, type Coverage, failedList } from '../coverage.ts';
 import { createdObject } from '../created-object.ts';
+import type { AuditorExceptions } from './auditor-exceptions.ts';
 import type { FindingStore } from './finding-store.ts';
 import { KindVerdicts, type ObjectRecord } from './kind-verdicts.ts';
 import type { LookedUpObjects } from './looked-up-objects.ts';
@@ -40,6 +41,7 @@ export interface KindAuditOptions {
   readonly cluster: Pick<Cluster, 'list' | 'watch'>;
   readonly judge: ObjectJudge;
   readonly lookups: Pick<LookedUpObjects, 'inputs' | 'revisionOf'>;
+  readonly exceptions?: Pick<AuditorExceptions, 'keyOf'> | undefined;
   readonly findings: FindingStore;
   readonly onListFailure: (type: ApiResource) => void;
   readonly log: Logger;
@@ -436,7 +438,8 @@ export class KindAudit implements PagedHandler<KubernetesObject> {
     const asked = new Map<PolicyVersion, string>();
     for (const policy of policies) {
       const parameters = this.#options.lookups.inputs(policy, namespace);
-      const key = policy.keys.of({ object, resource: this.type, parameters });
+      const exceptions = this.#options.exceptions?.keyOf(policy.id, namespace) ?? '';
+      const key = policy.keys.of({ object, resource: this.type, parameters, exceptions });
       if (isForced || key !== this.#verdicts.keyOf(record, policy)) {
         asked.set(policy, key);
       } else {

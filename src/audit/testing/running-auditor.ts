@@ -9,6 +9,7 @@ import { EvaluationHost } from '../../evaluation/index.ts';
 import { controlledCluster } from '../../runtime/index.ts';
 import type { AuditResult } from '../audit-result.ts';
 import { Auditor } from '../auditor/auditor.ts';
+import { AuditorExceptions } from '../auditor/auditor-exceptions.ts';
 import { LookedUpObjects } from '../auditor/looked-up-objects.ts';
 import type { Coverage } from '../coverage.ts';
 import { INSTALLATION } from './sample-policies.ts';
@@ -47,10 +48,13 @@ export class RunningAuditor implements AsyncDisposable {
         return await (this.around?.(evaluate) ?? evaluate());
       },
     };
-    this.auditor = new Auditor({ controlled, host, lookups, installation: INSTALLATION, atOnce: 2 });
+    const exceptions = new AuditorExceptions({ cluster, host: this.#host, log });
+    this.auditor = new Auditor({ controlled, host, lookups, exceptions, installation: INSTALLATION, atOnce: 2 });
     this.#ended = this.#host
       .start()
-      .then(() => Promise.all([controlled.caches.start(this.#stop.signal), this.auditor.start(this.#stop.signal)]));
+      .then(() =>
+        Promise.all([controlled.caches, exceptions, this.auditor].map((part) => part.start(this.#stop.signal))),
+      );
   }
 
   /** `policy result namespace/name` of all findings. */

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import {
   Auditor,
+  AuditorExceptions,
   AuditStatusController,
   logFindings,
   LookedUpObjects,
@@ -53,10 +54,12 @@ async function auditor(flags: AuditorFlags): Promise<void> {
   const host = running.use(await evaluationHost(flags, { cluster, lookups, log }));
   await host.start();
   const { namespace, exemptNamespaces, modulesDir, namespacedPoliciesCapabilities: tenantCapabilities } = flags;
+  const exceptions = new AuditorExceptions({ cluster, host, log });
   const audit = new Auditor({
     controlled,
     host,
     lookups,
+    exceptions,
     installation: {
       productNamespace: namespace,
       exemptNamespaces,
@@ -82,7 +85,7 @@ async function auditor(flags: AuditorFlags): Promise<void> {
     metrics: controlled.metrics,
   });
   const runtime = new Runtime({ log, ...(flags.leaderElect ? { elector } : {}) })
-    .add('cache', controlled.caches)
+    .add('cache', controlled.caches, exceptions)
     .add('leader', audit, statuses, reports, new AuditStatusController({ ...controlled, audited: audit }));
   const pages = new MetricsEndpoint([controlled]);
   const operations = new RoutedServer({

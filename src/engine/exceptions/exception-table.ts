@@ -44,6 +44,17 @@ export class ExceptionTable {
     this.#places.clear();
   }
 
+  /** When the next exception ends, in milliseconds since 1970; undefined: none does. */
+  nextEnd(now: number): number | undefined {
+    const ends = [...this.#all.values()].map(({ expiresAt }) => expiresAt).filter((end) => end > now);
+    return ends.length === 0 ? undefined : ends.reduce((one, other) => Math.min(one, other));
+  }
+
+  /** Namespaces of the exceptions that end at an instant. */
+  endingAt(instant: number): readonly string[] {
+    return [...this.#all.values()].filter(({ expiresAt }) => expiresAt === instant).map(({ terms }) => terms.namespace);
+  }
+
   /** The exceptions from a policy in a namespace that have not ended, in the order of their names. */
   of(policy: string, namespace: string, now: number): readonly Exception[] {
     const place = this.#places.get(placeKey(policy, namespace));
