@@ -15,6 +15,6 @@ export { Auditor } from './auditor/auditor.ts';
 export { logFindings } from './auditor/log-findings.ts';
 export { LookedUpObjects } from './auditor/looked-up-objects.ts';
 export { AuditStatusController } from './policy-status/audit-status-controller.ts';
-export { REPORT_SELECTOR } from './reports/report-labels.ts';
+export { REPORT_SELECTOR } from './access-rules/report-labels.ts';
 export { ReportWriter } from './reports/report-writer.ts';
 export { StatusFindings } from './status-findings/status-findings.ts';

@@ -5,6 +5,7 @@ import {
   customResourceDefinition,
   type KubernetesObject,
   type OwnKind,
+  reportDefinitions,
   valueAt,
 } from '../resources/index.ts';
 import { auditor } from './objects/auditor-objects.ts';
@@ -75,6 +76,7 @@ export const INSTALL_PARTS: readonly InstallPart[] = [
   { name: 'certificates', when: 'certificates.certManager.enabled', objects: certManagerCertificates },
   { name: 'service', objects: controllerService },
   { name: 'deployment', objects: controllerDeployment },
+  { name: 'report-kinds', when: 'auditor.reports', is: 'openreports', objects: reportKinds },
   { name: 'auditor', when: 'auditor.enabled', objects: auditor },
   { name: 'pod-monitors', when: 'monitoring.podMonitor.enabled', objects: podMonitors },
   { name: 'alerts', when: 'monitoring.prometheusRule.enabled', objects: prometheusRule },
@@ -115,6 +117,14 @@ function namespaceObject({ namespace }: InstallContext): readonly KubernetesObje
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels: { ...PRODUCT_LABELS, ...labels } } },
   ];
+}
+
+/** Others may write reports of these kinds, so that Helm keeps them, too. */
+function reportKinds(): readonly KubernetesObject[] {
+  return reportDefinitions().map(({ metadata, ...definition }) => ({
+    ...definition,
+    metadata: { ...metadata, labels: PRODUCT_LABELS, annotations: { 'helm.sh/resource-policy': 'keep' } },
+  }));
 }
 
 function labelledDefinition(kind: OwnKind): KubernetesObject {

@@ -36,7 +36,7 @@ describe('the audit in the status of a policy', () => {
       [status.state, status.summary, status.lastCompleteScan, status.observedGeneration],
       ['Complete', '4', EARLY, 2],
     );
-    assert.deepEqual(status.counts, { matched: 10, passed: 6, failed: 4, wouldChange: 0, unjudged: 0 });
+    assert.deepEqual(status.counts, { matched: 10, passed: 6, failed: 4, wouldChange: 0, skipped: 0, unjudged: 0 });
     assert.equal(status.message, '4 of 10 objects would be rejected');
   });
 

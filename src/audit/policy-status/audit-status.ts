@@ -96,6 +96,7 @@ function sumOf(coverage: readonly Coverage[]): AuditStatus['counts'] {
     passed: sum('passed'),
     failed: sum('failed'),
     wouldChange: sum('wouldChange'),
+    skipped: sum('skipped'),
     unjudged: sum('unjudged'),
   };
 }

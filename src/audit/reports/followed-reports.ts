@@ -13,7 +13,7 @@ import {
 import type { KubernetesObject, OpenReport, ResourceType } from '../../resources/index.ts';
 import { ObjectStore, type Runnable, WrittenObjects } from '../../runtime/index.ts';
 import { errorText } from '../../values/index.ts';
-import { REPORT_SELECTOR } from './report-labels.ts';
+import { REPORT_SELECTOR } from '../access-rules/report-labels.ts';
 import { storedReport, type StoredReport } from './stored-report.ts';
 
 /** Whether reports of a kind can be written. `NotServed`: their CustomResourceDefinition is missing. */

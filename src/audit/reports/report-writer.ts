@@ -25,7 +25,7 @@ import { FollowedReports } from './followed-reports.ts';
 import { type ReportChange, reportChanges, type WantedResult } from './report-changes.ts';
 import { ReportMetrics } from './report-metrics.ts';
 import { reportResult, REPORT_SOURCE, resultDigest, resultId } from './report-result.ts';
-import { REPORT_LABELS } from './report-labels.ts';
+import { REPORT_LABELS } from '../access-rules/report-labels.ts';
 import { idOf, type StoredResult, summaryOfResults } from './stored-report.ts';
 
 /** Time between a change and the write of its namespace: findings change many at once. Milliseconds. */

@@ -11,6 +11,7 @@ import {
   POLICIES_GROUP,
   POLICY_KINDS,
   POLICY_SERVERS,
+  REPORTS,
   type ResourceType,
   textsOf,
   valueAt,
@@ -226,6 +227,9 @@ export class Installation {
     if (type.resource === CRDS.resource && isForeignGovernanceKind(live)) {
       return `it is of Open Cluster Management. ${takeOverHint(live)}`;
     }
+    if (type.resource === CRDS.resource && isOfOtherReports(live)) {
+      return 'it existed before.';
+    }
     return undefined;
   }
 
@@ -358,6 +362,11 @@ function isTemporary(error: unknown): boolean {
 /** Whether objects of this type may be of others, also under the names of an installation. */
 function isShared({ resource }: ResourceType): boolean {
   return [CRDS, NAMESPACES, POLICY_SERVERS].some((type) => type.resource === resource);
+}
+
+/** Whether a kind of OpenReports is there that no installation brought. */
+function isOfOtherReports(live: KubernetesObject): boolean {
+  return live.metadata.name?.endsWith(`.${REPORTS.group}`) === true && !isInstalledObject(live);
 }
 
 /** Why the controller would not manage a PolicyServer. One whose Deployment it already manages is ours. */

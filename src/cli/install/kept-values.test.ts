@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { JsonObject, KubernetesObject } from '../../resources/index.ts';
-import { defaultValues, installObjects, installValues } from '../../installation/index.ts';
+import { AUDITOR, CONTROLLER, defaultValues, installObjects, installValues } from '../../installation/index.ts';
 import { type InstalledObjects, keptValues, mergedValues, recordText, VALUES_ANNOTATION } from './kept-values.ts';
 
 const VERSION = '1.0.0';
@@ -31,6 +31,14 @@ const SHOWN = {
     extraVolumes: [{ name: 'v', emptyDir: {} }],
     extraVolumeMounts: [{ name: 'v', mountPath: '/v' }],
   },
+  auditor: {
+    replicas: 2,
+    resources: { requests: { cpu: '1', memory: '1Gi' }, limits: { cpu: '3' } },
+    nodeSelector: { pool: 'audits' },
+    tolerations: [{ operator: 'Exists' }],
+    affinity: { nodeAffinity: {} },
+    priorityClassName: 'low',
+  },
   certificates: { mode: 'external', caLifetime: '9d', caOverlap: '9m', lifetime: '8d' },
   governance: { mode: 'hub', clusterName: 'one', namespaces: ['a', 'b'], roles: ['view'] },
   networkPolicyStatus: { annotation: 'write', catalogue: '/v/catalogue.yaml' },
@@ -47,13 +55,14 @@ const SHOWN = {
 function installedWith(given: JsonObject, isRecorded: boolean): InstalledObjects {
   const values = installValues(given, VERSION, 'test');
   const objects = installObjects({ namespace: 'portcullis', values });
-  const find = (wanted: string): KubernetesObject =>
-    structuredClone(objects.find(({ kind }) => kind === wanted)) as never;
-  const { metadata, ...deployment } = find('Deployment');
+  const find = (wanted: string, name: string): KubernetesObject =>
+    structuredClone(objects.find(({ kind, metadata: { name: own } }) => kind === wanted && own === name)) as never;
+  const { metadata, ...deployment } = find('Deployment', CONTROLLER);
   const annotations = isRecorded ? { [VALUES_ANNOTATION]: recordText(given, values) } : {};
   return {
     deployment: { ...deployment, metadata: { ...metadata, annotations } },
-    policyServer: find('PolicyServer'),
+    auditor: find('Deployment', AUDITOR),
+    policyServer: find('PolicyServer', 'default'),
     governanceRoles: values.governance.roles,
     parts: {},
   };

@@ -26,6 +26,17 @@ const OPTIONS = { isDryRun: false, isGovernedElsewhere: false };
 const condition = (type: string, status = 'True'): Condition =>
   ({ type, status, reason: 'Serving', message: '', lastTransitionTime: SINCE, observedGeneration: 1 }) as Condition;
 
+/** What an auditor wrote. */
+const AUDIT = {
+  summary: '0',
+  state: 'Complete',
+  reason: 'Scanned',
+  message: '',
+  observedGeneration: 1,
+  counts: { matched: 1, passed: 1, failed: 0, wouldChange: 0, unjudged: 0 },
+  kinds: [],
+};
+
 /** Objects with the statuses of a controller that ran. */
 const OBJECTS: readonly (readonly [ResourceType, JsonObject, JsonObject])[] = [
   [
@@ -44,6 +55,7 @@ const OBJECTS: readonly (readonly [ResourceType, JsonObject, JsonObject])[] = [
       servingRevision: 2,
       readyReplicas: 2,
       totalReplicas: 2,
+      audit: AUDIT,
       conditions: ['PolicyActive', 'Enforced', 'UpToDate', 'ResourcesServed', 'Ready'].map((type) => condition(type)),
     } as unknown as JsonObject,
   ],
@@ -116,7 +128,7 @@ describe('the last statuses', () => {
     await create(CLUSTER_ADMISSION_POLICIES, spec, 'kubewardens');
     await write(
       CLUSTER_ADMISSION_POLICIES,
-      { policyStatus: 'active', conditions: [condition('PolicyActive')] } as never,
+      { policyStatus: 'active', conditions: [condition('PolicyActive')], audit: AUDIT } as never,
       'kubewardens',
     );
     await create(CLUSTER_ADMISSION_POLICIES, spec, 'new');
@@ -127,7 +139,7 @@ describe('the last statuses', () => {
       await Promise.all(OBJECTS.map(async ([type]) => (await read(type)).metadata.resourceVersion));
     const found = await versions();
     assert.deepEqual(await writeLastStatuses(cluster.admin, { ...OPTIONS, isDryRun: true }), {
-      written: 4,
+      written: 5,
       problems: [],
     });
     const { written, problems } = await writeLastStatuses(reader(), OPTIONS);
@@ -143,13 +155,14 @@ describe('the last statuses', () => {
       isDryRun: true,
       isGovernedElsewhere: true,
     });
-    assert.equal(written, 2);
+    assert.equal(written, 3);
   });
 
   it('say that nothing is enforced, and that compliance is not known', async () => {
-    assert.deepEqual(await writeLastStatuses(cluster.admin, OPTIONS), { written: 4, problems: [] });
+    assert.deepEqual(await writeLastStatuses(cluster.admin, OPTIONS), { written: 5, problems: [] });
     const policy = await read(CLUSTER_ADMISSION_POLICIES);
-    const { phase, reason, policyStatus, mode, servingRevision, readyReplicas, desiredRevision } = policy.status;
+    const { phase, reason, policyStatus, mode, servingRevision, readyReplicas, desiredRevision, audit } = policy.status;
+    assert.equal(audit, undefined, 'what an auditor knew is not known any more');
     assert.deepEqual(
       { phase, reason, policyStatus, mode, servingRevision, readyReplicas, desiredRevision },
       {
@@ -180,7 +193,8 @@ describe('the last statuses', () => {
 
   it('are written once, and never on what Portcullis did not maintain', async () => {
     assert.deepEqual(await writeLastStatuses(cluster.admin, OPTIONS), { written: 0, problems: [] });
-    assert.equal(shown(await read(CLUSTER_ADMISSION_POLICIES, 'kubewardens'), 'PolicyActive'), 'True Serving');
+    const other = await read(CLUSTER_ADMISSION_POLICIES, 'kubewardens');
+    assert.deepEqual([shown(other, 'PolicyActive'), other.status['audit']], ['True Serving', undefined]);
     assert.equal((await read(CLUSTER_ADMISSION_POLICIES, 'new')).status['phase'], undefined);
   });
 });

@@ -2,11 +2,13 @@
 // answers. Each step can be repeated.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
+import { REPORT_SELECTOR } from '../../audit/access-rules/index.ts';
 import { ApiError, type KubernetesCluster, listAll, unlessForbidden, unlessGone } from '../../cluster/index.ts';
 import { isRunning } from '../../governance/index.ts';
 import { OTHER_CONTROLLERS } from '../../governance/access-rules/index.ts';
 import {
   ALL_KINDS,
+  CLUSTER_REPORTS,
   CONFIGURATION_POLICIES,
   GOVERNANCE_KINDS,
   keyOf,
@@ -15,8 +17,10 @@ import {
   NETWORK_POLICY_KINDS,
   OWN_KINDS,
   POLICIES_GROUP,
+  POLICY_EXCEPTIONS,
   POLICY_SERVERS,
   PRUNE_FINALIZER,
+  REPORTS,
   type ResourceType,
   UNINSTALLED,
 } from '../../resources/index.ts';
@@ -56,14 +60,15 @@ import { checkNamespace, checkRights } from './preflight.ts';
 const INSTALLED = 'app.kubernetes.io/part-of=portcullis';
 /** Selects objects that the controller created. */
 const MANAGED = 'app.kubernetes.io/managed-by=portcullis';
+const REPORT_KINDS: readonly ResourceType[] = [REPORTS, CLUSTER_REPORTS];
 const CONTROLLER_PODS = 'app.kubernetes.io/name=portcullis,app.kubernetes.io/component=controller';
 /** Kinds that only the controller writes. */
-const RECORDS = OWN_KINDS.filter(({ group }) => group !== POLICIES_GROUP);
+const RECORDS = OWN_KINDS.filter((kind) => kind.group !== POLICIES_GROUP && kind !== POLICY_EXCEPTIONS);
 /** The finalizers of governance. */
 const PRUNE_FINALIZERS: ReadonlySet<string> = new Set([PRUNE_FINALIZER]);
 const POLICIES = OWN_KINDS.filter(({ group }) => group === POLICIES_GROUP);
 /** Kinds whose objects stay, or are those of others. */
-const KEPT = [...POLICIES, ...GOVERNANCE_KINDS, ...NETWORK_POLICY_KINDS];
+const KEPT = [...POLICIES, POLICY_EXCEPTIONS, ...GOVERNANCE_KINDS, ...NETWORK_POLICY_KINDS];
 /** Names of the guards of these kinds begin so, and are in the messages of refusals. */
 const RECORD_GUARD = "ValidatingAdmissionPolicy 'portcullis-";
 /** Delay before a refused deletion is repeated: API servers read policies every second. Milliseconds. */
@@ -157,8 +162,16 @@ export class Removal {
     }
   }
 
+  /** Deletes the reports of the auditor, which nobody keeps current. */
+  async #removeReports(): Promise<void> {
+    for (const type of REPORT_KINDS) {
+      await this.#removeAll(type, await this.#labelled(type, undefined, REPORT_SELECTOR));
+    }
+  }
+
   async #removeOthers(): Promise<void> {
     await this.#removeNetworkPolicyStatuses();
+    await this.#removeReports();
     await this.#removeLabelled(CLUSTER_BINDINGS);
     await this.#removeLabelled(DEPLOYMENTS, this.#namespace);
     for (const name of [CONTROLLER, AUDITOR]) {
@@ -203,6 +216,7 @@ export class Removal {
       ...[...WEBHOOK_CONFIGURATIONS, CLUSTER_BINDINGS, CLUSTER_ROLES, ...ACCESS_GUARDS].flatMap((type) =>
         rightsTo(verbs, type),
       ),
+      ...REPORT_KINDS.flatMap((type) => rightsTo(verbs, type)),
       ...[DEPLOYMENTS, ...OWNED_KINDS, ...RECORDS].flatMap((type) => rightsTo(verbs, type, this.#namespace)),
       ...rightsTo(['delete'], LEASES, this.#namespace),
       ...rightsTo(['get', 'list', 'watch'], PODS, this.#namespace),

@@ -25,7 +25,7 @@ export function uninstallCommand(): Command {
       .option('--delete-policies', 'delete all policies and PolicyServers, too')
       .option('--delete-crds', 'delete the kinds, too; with --delete-policies')
       .option('--keep-namespace', 'keep the namespace, and everything in it that is not Portcullis')
-      .option('--webhooks-only', 'only remove the webhooks and stop the controller')
+      .option('--webhooks-only', 'only remove the webhooks and stop controller and auditor')
       .option('--in-cluster', 'use the cluster of this pod')
       .option('--timeout <duration>', 'how long to wait until pods and objects are gone', '2m'),
   )

@@ -19,7 +19,7 @@ const EXISTING_LINES = [
   '',
   'Existing objects: two are older than the policies, which would reject them today.',
   '',
-  '  kubectl get cap -o custom-columns=NAME:.metadata.name,FINDINGS:.status.audit.summary',
+  '  npx portcullis findings',
   '  npx portcullis explain cap/required-labels',
 ];
 const GOVERNANCE_LINES = [

@@ -54,6 +54,7 @@ export interface InstallValues {
   readonly auditor: {
     readonly enabled: boolean;
     readonly replicas: number;
+    readonly reports: string;
     readonly logLevel: string;
     readonly logFormat: string;
     readonly resources: JsonObject;
@@ -213,6 +214,10 @@ export function valuesDeclaration(version: string): ValueSection {
       replicas: integer('Replicas of the auditor. One audits; the others stand by.', 1, 0),
       logLevel: choice('Lowest level that is logged.', ['info', 'trace', 'debug', 'warn', 'error']),
       logFormat: choice('Format of log lines.', ['json', 'text']),
+      reports: choice(
+        'Where findings are kept, besides the ten newest in the status of each policy: in reports of OpenReports where the cluster serves them (served), or with their CustomResourceDefinitions, which are then installed (openreports) and never deleted.',
+        ['served', 'openreports'],
+      ),
       resources: object(
         'Resource requests and limits of an auditor pod. The limit of cpu is its share of the processor: with less, it only takes longer.',
         { requests: { cpu: '50m', memory: '192Mi' }, limits: { cpu: '1', memory: '512Mi' } },

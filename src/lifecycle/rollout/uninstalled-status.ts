@@ -15,13 +15,18 @@ import { REASONS } from './reasons.ts';
 const POLICY_MESSAGE = 'Portcullis was uninstalled: requests are admitted without the policy';
 const SERVER_MESSAGE = 'Portcullis was uninstalled: there are no policy servers';
 
-/** The status of a policy that nothing enforces any more; undefined where the controller never wrote one. */
+/** The status of a policy that nothing enforces or audits any more; undefined where Portcullis never wrote one. */
 export function uninstalledPolicyStatus(policy: AdmissionPolicyObject, now: number): AdmissionPolicyStatus | undefined {
   const { status, metadata } = policy;
-  if (status?.phase === undefined) {
+  if (status === undefined) {
     return undefined;
   }
-  const { serving: _serving, nextRetry: _retry, monitored: _monitored, audit: _audit, ...before } = status;
+  // Of policies of other controllers, the auditor alone wrote something.
+  const { audit, ...unaudited } = status;
+  if (status.phase === undefined) {
+    return audit === undefined ? undefined : unaudited;
+  }
+  const { serving: _serving, nextRetry: _retry, monitored: _monitored, ...before } = unaudited;
   const { observedGeneration = metadata.generation ?? 0 } = status;
   const about = { status: 'False', reason: REASONS.uninstalled, message: POLICY_MESSAGE, observedGeneration } as const;
   const conditions = [POLICY_ACTIVE, POLICY_UP_TO_DATE].reduce(
