@@ -418,8 +418,35 @@ describe('portcullis rollout preview', () => {
       assert.match(stdout, /^newly rejected +\d+ +.*Pod /m);
       assert.match(stdout, /^new +\S+ and \d+ more +Forbidden|^new .*Forbidden/m);
       assert.match(stdout, /^ {4}- replicasets$/m);
-      const pending = await as('reader', 'cap/images');
-      assert.match(pending.stdout, /no revision serves/);
+    });
+
+    it('reads the old version in the status of the policy where reading revisions is forbidden, or says that it is not known', async () => {
+      const unknown = await as('reader', 'cap/images');
+      assert.match(
+        unknown.stderr,
+        /it is not known which revision of \S+ serves\nIt needs the verb list on policyrevisions/,
+      );
+      assert.equal(unknown.code, 1);
+      const { admin } = cluster;
+      const listed = await admin.create(CLUSTER_ADMISSION_POLICIES, policy(cel('true'), 'listed') as never);
+      const spec = JSON.stringify({ ...cel(OURS), mutating: false, rules: [RULE] });
+      const revision = {
+        revision: 1,
+        state: 'Serving',
+        since: '2026-01-01T00:00:00Z',
+        cause: 'new',
+        digests: [],
+        spec,
+      };
+      const status = { servingRevision: 1, revisions: [revision] };
+      await admin.update(CLUSTER_ADMISSION_POLICIES, { ...listed, status }, { subresource: 'status' });
+      const found = await as('reader', 'cap/listed', '-n', 'shop');
+      assert.match(found.stdout, /^cap\/listed: revision 1 → the spec that is applied\n/);
+      assert.match(found.stdout, /^newly admitted +1 +Pod shop\/web +no$/m);
+      assert.match(
+        found.stderr,
+        /note: you lack the verb list on policyrevisions\.portcullis\.dev: revision 1 is the one in the status/,
+      );
     });
 
     it("compares Kubernetes' own policies with those of the cluster", async () => {

@@ -233,10 +233,14 @@ function requireParameters(
 async function servingVersion(target: RolloutTarget, flags: VersionFlags): Promise<PreviewedVersion> {
   const wanted = flags.from === undefined ? undefined : Number(flags.from);
   const { cluster, policy, productNamespace } = target;
-  const kept = await unlessForbidden(unlessGone(listRevisions(cluster, policy, productNamespace)));
-  return kept === undefined && listedRevisions(policy).length > 0
-    ? listedVersion(target, wanted, flags)
-    : keptVersion(target, kept ?? [], wanted, flags);
+  const reading = unlessGone(listRevisions(cluster, policy, productNamespace));
+  const kept = await unlessForbidden(reading.then((revisions = []) => revisions));
+  if (kept === undefined && listedRevisions(policy).length === 0) {
+    throw new CliError(`it is not known which revision of ${target.name} serves`, {
+      hint: `It needs ${REVISIONS_RIGHT} in namespace ${productNamespace}. Or name the old version: --from FILE.`,
+    });
+  }
+  return kept === undefined ? listedVersion(target, wanted, flags) : keptVersion(target, kept, wanted, flags);
 }
 
 function keptVersion(
