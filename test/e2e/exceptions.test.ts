@@ -255,8 +255,7 @@ describe('exceptions on a real API server', { skip: skipWithoutCluster() }, () =
       /only groups have members/,
     ],
   ] as const) {
-    it(`refuses ${what}`, () =>
-      refused(create(exception('odd', spec as unknown as Partial<PolicyException['spec']>)), 422, message));
+    it(`refuses ${what}`, () => refused(create(exception('odd', spec)), 422, message));
   }
 
   it('is in force once the controller has accepted it, as it is', async () => {

@@ -3,6 +3,7 @@ import { after, before, describe, it, mock } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { EmbeddedCluster } from '../../apiserver/index.ts';
+import { compareStrings } from '../../go/index.ts';
 import { knownKind } from '../../resources/index.ts';
 import { eventually } from '../testing/running-auditor.ts';
 import { celSpec, samplePolicy } from '../testing/sample-policies.ts';
@@ -59,7 +60,7 @@ describe('verdicts that expire', () => {
       now += 30_000;
       await eventually(() => again, ['looking', 'looking']);
       now += 60 * 60_000;
-      await eventually(() => again.toSorted(), ['code', 'looking', 'looking', 'looking', 'other']);
+      await eventually(() => again.toSorted(compareStrings), ['code', 'looking', 'looking', 'looking', 'other']);
     } finally {
       clock.mock.restore();
     }

@@ -178,7 +178,7 @@ class KindFindings {
   }
 
   /** One change, see Reflector. */
-  apply({ type, object }: WatchEvent<KubernetesObject>): void {
+  apply({ type, object }: WatchEvent): void {
     this.#changed(new Set(type === 'DELETED' ? this.#set(object.metadata.uid ?? '') : this.#add(object)));
   }
 
