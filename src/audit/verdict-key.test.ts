@@ -81,10 +81,13 @@ describe('the key of a verdict', () => {
     const settingsExpression = "{'validations': params.data.validations}";
     const from = { resource: { apiVersion: 'v1', kind: 'ConfigMap', name: 'limits' } };
     const parameters = { from, overridable: ['validations'], settingsExpression };
-    const keys = keysOf(samplePolicy('p', celSpec('object.spec.replicas > 1', { parameters })));
-    const [one, other] = ['a', 'b'].map((name) => keys.of({ object: pod({ replicas: 2 }, { name }), resource: PODS }));
-    assert.notEqual(one, other);
-    assert.equal(keys.sharedKey({ object: pod({ replicas: 2 }), resource: PODS }), undefined);
+    // Settings without any validation are complete with parameters only.
+    for (const more of [{}, { settings: { validations: [] } }]) {
+      const keys = keysOf(samplePolicy('p', celSpec('object.spec.replicas > 1', { parameters, ...more })));
+      const [one, other] = ['a', 'b'].map((name) => keys.of({ object: pod({ replicas: 2 }, { name }), resource: PODS }));
+      assert.notEqual(one, other);
+      assert.equal(keys.sharedKey({ object: pod({ replicas: 2 }), resource: PODS }), undefined);
+    }
   });
 
   it('changes with labels of the namespace where the policy selects by them, and of a Namespace with its own', () => {

@@ -19,7 +19,7 @@ export interface ModuleReads {
 
 const builtins = new BuiltinSettings();
 
-/** What each module of a policy reads. Settings with mistakes read nothing: the policy cannot be loaded. */
+/** What each module of a policy reads. Settings with mistakes read nothing: without parameters, the policy cannot be loaded. */
 export function moduleReads(definition: PolicyDefinition): readonly ModuleReads[] {
   return definition.kind === 'policy'
     ? [{ module: definition.module, ...readsOf(definition) }]
@@ -31,7 +31,6 @@ function readsOf({ module, settingsJson, parameters }: ModuleUse): Omit<ModuleRe
     return { reads: undefined };
   }
   const { problems, constraints, reads } = builtins.check(parseBuiltin(module), parseJson(settingsJson));
-  return problems.length > 0
-    ? { reads: [] }
-    : { constraints, reads: reads(), ...(parameters === undefined ? {} : { readsMore: true }) };
+  const more = parameters === undefined ? {} : { readsMore: true };
+  return problems.length > 0 ? { reads: [], ...more } : { constraints, reads: reads(), ...more };
 }
