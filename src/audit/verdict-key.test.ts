@@ -84,7 +84,9 @@ describe('the key of a verdict', () => {
     // Settings without any validation are complete with parameters only.
     for (const more of [{}, { settings: { validations: [] } }]) {
       const keys = keysOf(samplePolicy('p', celSpec('object.spec.replicas > 1', { parameters, ...more })));
-      const [one, other] = ['a', 'b'].map((name) => keys.of({ object: pod({ replicas: 2 }, { name }), resource: PODS }));
+      const [one, other] = ['a', 'b'].map((name) =>
+        keys.of({ object: pod({ replicas: 2 }, { name }), resource: PODS }),
+      );
       assert.notEqual(one, other);
       assert.equal(keys.sharedKey({ object: pod({ replicas: 2 }), resource: PODS }), undefined);
     }
