@@ -4,19 +4,24 @@ import { listRevisions } from '../lifecycle/history/index.ts';
 import {
   type AdmissionPolicyObject,
   DEFAULT_POLICY_SERVER,
+  exceptedPolicyId,
   type KubernetesObject,
   NETWORK_POLICY_STATUSES,
   POLICIES_GROUP,
+  POLICY_EXCEPTIONS,
   POLICY_KINDS,
   POLICY_SERVERS,
+  type PolicyException,
   type PolicyServerObject,
+  PORTCULLIS_GROUP,
   type ResourceType,
 } from '../resources/index.ts';
 import { explainAdmissionPolicy } from './explain-admission-policy.ts';
 import { explainNetworkPolicy } from './explain-network-policy.ts';
+import { explainPolicyException } from './explain-policy-exception.ts';
 import { explainPolicyServer } from './explain-policy-server.ts';
 import type { Asked, Explanation } from './explanation.ts';
-import { readAs, readObject } from './read.ts';
+import { type Read, readAs, readObject } from './read.ts';
 
 type Kind = Pick<ResourceType, 'group' | 'kind'>;
 type Reader = Pick<Cluster, 'get' | 'list'>;
@@ -41,6 +46,9 @@ export function explainerOf({
     return (_, object, question) =>
       Promise.resolve(explainPolicyServer(object as PolicyServerObject, question.productNamespace, question));
   }
+  if (group === PORTCULLIS_GROUP && kind === POLICY_EXCEPTIONS.kind) {
+    return (cluster, object, question) => explainException(cluster, object as PolicyException, question);
+  }
   return group === 'networking.k8s.io' && kind === 'NetworkPolicy' ? explainNetwork : undefined;
 }
 
@@ -55,6 +63,28 @@ async function explainPolicy(
     readAs(listRevisions(cluster, policy, productNamespace)),
   ]);
   return explainAdmissionPolicy({ policy, server, revisions, productNamespace }, question);
+}
+
+async function explainException(cluster: Reader, exception: PolicyException, question: Asked): Promise<Explanation> {
+  const { metadata, spec } = exception;
+  const { namespace = '' } = metadata;
+  const policies = await Promise.all(
+    spec.policies.map(
+      async (one) => [exceptedPolicyId(one, namespace), await readPolicy(cluster, one, namespace)] as const,
+    ),
+  );
+  return explainPolicyException({ exception, policies: new Map(policies), now: Date.now() }, question);
+}
+
+async function readPolicy(
+  cluster: Reader,
+  { kind, name }: PolicyException['spec']['policies'][number],
+  namespace: string,
+): Promise<Read<KubernetesObject>> {
+  const type = POLICY_KINDS.find((one) => one.kind === kind);
+  return type === undefined
+    ? 'absent'
+    : await readObject(cluster, type, type.namespaced ? { namespace, name } : { name });
 }
 
 async function explainNetwork(

@@ -162,6 +162,39 @@ describe('portcullis explain', { skip: skipWithoutCluster() }, () => {
     );
   });
 
+  it('says of an exception what it excepts, until when, and what it waits for', async () => {
+    const end = `${new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, -5)}Z`;
+    await apply({
+      apiVersion: 'portcullis.dev/v1',
+      kind: 'PolicyException',
+      metadata: { name: 'importer', namespace: 'default' },
+      spec: {
+        policies: [{ kind: 'ClusterAdmissionPolicy', name: 'excepted' }],
+        objects: { kinds: [{ kind: 'ConfigMap' }], names: ['importer-*'] },
+        reason: 'a test',
+        expiresAt: end,
+      },
+    });
+    await eventually(async () => {
+      const text = await explain('polex/importer', '-n', 'default');
+      assert.match(
+        text,
+        /^policyexception\/importer -n default is Pending, Ready False since .*\n {2}PolicyNotFound: /,
+      );
+      assert.match(text, /\n {2}Create the policy that the message names, or correct spec\.policies\.\n/);
+      assert.match(text, /auth can-i exempt clusteradmissionpolicies\.policies\.kubewarden\.io\/excepted\n/);
+    });
+    await apply(policy('excepted'));
+    await eventually(async () =>
+      assert.match(
+        await explain('polex', 'importer', '-n', 'default'),
+        new RegExp(
+          `^policyexception/importer -n default is Active, Ready True since ${TIME}\\n {2}Active: it ends at ${end}\\n {2}It excepts ConfigMap of namespace default, named importer-\\*, from ClusterAdmissionPolicy excepted\\.\\n`,
+        ),
+      ),
+    );
+  });
+
   it('says what network providers do not do of a NetworkPolicy', async () => {
     await kubectl(['apply', '-f', 'examples/network-policy/cluster.yaml']);
     await eventually(async () => {

@@ -226,7 +226,10 @@ const CASES: Readonly<Record<string, readonly (readonly string[])[] | string>> =
     ['dryrun', '-p', FILES.wrong],
   ],
   'dryrun generate': NOTHING,
-  explain: [['explain', 'policy/evil', '-n', 'policies']],
+  explain: [
+    ['explain', 'policy/evil', '-n', 'policies'],
+    ['explain', 'polex/evil', '-n', 'default'],
+  ],
   'governance graph': formats(['governance', 'graph', '-f', FILES.governance], 'text', 'dot', 'mermaid'),
   'governance rights': [['governance', 'rights', '-f', FILES.wrong]],
   'netpol check': formats(['netpol', 'check', '-f', FILES.network, '--provider', 'cilium@1.15.4'], ...REPORTS),
@@ -323,6 +326,20 @@ describe('what commands print of others', { skip: skipWithoutCluster(), concurre
         },
       ],
     });
+    const exception = {
+      apiVersion: 'portcullis.dev/v1',
+      kind: 'PolicyException',
+      metadata: { name: 'evil', namespace: 'default' },
+      spec: {
+        policies: [{ kind: 'ClusterAdmissionPolicy', name: 'evil' }],
+        objects: { kinds: [{ apiGroup: HOSTILE, kind: HOSTILE }], names: [`${HOSTILE}*`] },
+        reason: HOSTILE,
+        ticket: HOSTILE,
+        owner: HOSTILE,
+        expiresAt: `${new Date(Date.now() + 86_400_000).toISOString().slice(0, -5)}Z`,
+      },
+    };
+    await started.request('POST', '/apis/portcullis.dev/v1/namespaces/default/policyexceptions', exception);
     await started.request('POST', '/api/v1/namespaces/default/events', {
       apiVersion: 'v1',
       kind: 'Event',

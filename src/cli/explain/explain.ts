@@ -28,7 +28,7 @@ export function explainCommand(): Command {
       .addArgument(
         new Argument(
           '<object...>',
-          'TYPE/NAME: a policy of any kind (cap, ap, capg, apg, policy), a policyset, a template of a policy, a policyserver or a networkpolicy',
+          'TYPE/NAME: a policy of any kind (cap, ap, capg, apg, policy), a policyset, a template of a policy, a policyexception, a policyserver or a networkpolicy',
         ),
       )
       .option('--template <name>', 'explain one template of the governance policy')
@@ -44,6 +44,7 @@ export function explainCommand(): Command {
 Examples:
   portcullis explain cap/pinned-images
   portcullis explain ap/require-labels -n shop
+  portcullis explain polex/legacy-importer -n shop
   portcullis explain policyserver/default
   portcullis explain netpol/allow-metrics -n shop
   portcullis explain policy/kafka -n policies
@@ -96,7 +97,7 @@ async function explanationOf(
   if (explainer === undefined || template !== undefined) {
     throw usageError(
       `${objectName(type, name)} ${explainer === undefined ? 'is of no kind that is explained' : 'has no templates'}`,
-      'Name a policy, a policyset, a policyserver or a networkpolicy, as in cap/pinned-images or policy/kafka.',
+      'Name a policy, a policyset, a policyexception, a policyserver or a networkpolicy, as in cap/pinned-images or policy/kafka.',
     );
   }
   const { cluster, namespace } = connected;
