@@ -148,6 +148,24 @@ describe('explainPolicyException', () => {
     }
   });
 
+  it('says once which one of its policies it excepts nothing from any more', () => {
+    const other = { kind: 'ClusterAdmissionPolicy', name: 'other' };
+    const spec = { policies: [{ kind: 'ClusterAdmissionPolicy', name: 'pinned-images' }, other] };
+    for (const message of [`it ends at ${END}`, `it ends at ${END}; ${POLICY} was deleted, or is another one now`]) {
+      const { state, because, rootCauses, toDo } = explained(
+        exceptionWith(statusOf('Active', 'Active', message), spec),
+        { policies: new Map([[POLICY_ID, 'absent']]) },
+      );
+      assert.equal(state, 'Active');
+      assert.equal(because.filter((text) => /deleted/.test(text)).length, 1, because.join('\n'));
+      assert.deepEqual(
+        rootCauses?.map(({ reason }) => reason),
+        ['PolicyReplaced'],
+      );
+      assert.match(toDo[0] ?? '', /^To except from the policy that is there now/);
+    }
+  });
+
   it('takes a policy that may not be read for the one that was accepted, and says that it is not known', () => {
     const { state, unread } = explained(exceptionWith(statusOf('Active')), {
       policies: new Map([[POLICY_ID, 'unreadable']]),

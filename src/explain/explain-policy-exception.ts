@@ -23,7 +23,12 @@ export interface PolicyExceptionFacts {
   readonly now: number;
 }
 
-type NamedPolicy = Pick<PolicyException['spec']['policies'][number], 'kind' | 'name'>;
+interface NamedPolicy {
+  readonly kind: string;
+  readonly name: string;
+}
+
+type Step = (program: string, object: string) => string;
 
 interface Standing {
   readonly state: string;
@@ -41,7 +46,7 @@ const EXPIRED = 'Expired';
 const EXTEND = 'set a later spec.expiresAt, at most 366 days ahead.';
 
 /** What to do about a reason. docs/exceptions.md has the reasons. */
-const STEPS: ReadonlyMap<string, (program: string, object: string) => string> = new Map([
+const STEPS: ReadonlyMap<string, Step> = new Map<string, Step>([
   [NOT_ACCEPTED, (program) => `To find out why no controller has accepted it: ${program} doctor`],
   ['PolicyNotFound', () => 'Create the policy that the message names, or correct spec.policies.'],
   ['GuardNotFound', (program) => `Have an administrator install Portcullis again: ${program} install`],
@@ -77,7 +82,8 @@ export function explainPolicyException(facts: PolicyExceptionFacts, { program }:
     ...(cause.since === undefined ? {} : { since: cause.since }),
     because: [
       `${cause.reason}: ${cause.message}`,
-      ...replaced.map(({ message }) => message),
+      // The message of the status may say it already.
+      ...lost.filter((name) => !cause.message.includes(name)).map(lostText),
       forText(exception, state, isInForce),
       whyText(exception),
     ],
