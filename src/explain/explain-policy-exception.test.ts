@@ -83,7 +83,7 @@ describe('explainPolicyException', () => {
     );
     assert.ok(
       because.includes(
-        'It excepts Deployment.apps or Pod of namespace shop, named web-* or one, with the labels tier In (a, b), where dry hold, from AdmissionPolicyGroup g (members a, b).',
+        'It excepts Deployment.apps or Pod of namespace shop, named web-* or one, with the labels tier In (a, b), under the conditions dry, from AdmissionPolicyGroup g (members a, b).',
       ),
       because.join('\n'),
     );
