@@ -12,7 +12,9 @@ export function exceptedText({ metadata, spec }: PolicyException): string {
     `${kinds.map(kindText).join(' or ')} of namespace ${metadata.namespace ?? ''}`,
     ...(names.length === 0 ? [] : [`named ${names.join(' or ')}`]),
     ...(labelSelector === undefined ? [] : [`with the labels ${labelsText(labelSelector)}`]),
-    ...(matchConditions.length === 0 ? [] : [`under the conditions ${matchConditions.map(({ name }) => name).join(' and ')}`]),
+    ...(matchConditions.length === 0
+      ? []
+      : [`under the conditions ${matchConditions.map(({ name }) => name).join(' and ')}`]),
     `from ${policies.map(policyText).join(' and ')}`,
   ].join(', ');
 }
