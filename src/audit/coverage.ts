@@ -127,16 +127,25 @@ export function isIncomplete({ state }: Coverage): boolean {
   );
 }
 
-/** The part of an entry about a list that failed. */
+/**
+ * The part of an entry about a list that failed.
+ * @param verbs what is needed to read the kind
+ */
 export function failedList(
   error: unknown,
-  type: AuditedKind,
+  { group, resource }: AuditedKind,
+  verbs: RoleRule['verbs'] = ['list'],
 ): Pick<Coverage, 'state' | 'reason' | 'message' | 'missingRule'> {
   const message = errorText(error);
   const code = error instanceof ApiError ? error.code : undefined;
   switch (code) {
     case 403:
-      return { state: 'Forbidden', reason: 'Forbidden', message, missingRule: listRule(type) };
+      return {
+        state: 'Forbidden',
+        reason: 'Forbidden',
+        message,
+        missingRule: { apiGroups: [group], resources: [resource], verbs },
+      };
     case 404:
       // Between discovery and the list, the kind was removed.
       return { state: 'NotServed', reason: 'NotServed', message };
@@ -145,11 +154,6 @@ export function failedList(
     case 410:
       return { state: 'Failed', reason: 'Expired', message };
     default:
-      return { state: 'Failed', reason: 'ListFailed', message: `${groupResourceOf(type)}: ${message}` };
+      return { state: 'Failed', reason: 'ListFailed', message: `${groupResourceOf({ group, resource })}: ${message}` };
   }
-}
-
-/** The rule that allows to list a kind. */
-function listRule({ group, resource }: AuditedKind): RoleRule {
-  return { apiGroups: [group], resources: [resource], verbs: ['list'] };
 }

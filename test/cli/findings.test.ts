@@ -191,6 +191,7 @@ describe('findings', () => {
           'cap/labels   fail             high       Pod shop/web          2d    no web',
           '',
           '4 findings: 3 fail, 1 warn',
+          'All objects are judged by 1 of 1 policy.',
           '',
         ].join('\n'),
       );
@@ -219,8 +220,8 @@ describe('findings', () => {
     });
 
     it('fail on request', async () => {
-      assert.equal((await findings('admin', '--fail-on', 'fail', '--policy', 'images')).code, 0);
-      assert.equal((await findings('admin', '--fail-on', 'warn', '--policy', 'images')).code, 1);
+      assert.equal((await findings('admin', '--fail-on', 'fail', '--kind', 'deployments')).code, 0);
+      assert.equal((await findings('admin', '--fail-on', 'warn', '--kind', 'deployments')).code, 1);
     });
 
     it('are incomplete for a user who may not read all, which is said', async () => {
@@ -249,7 +250,35 @@ describe('findings', () => {
       const { code, stdout } = await findings('admin');
       assert.equal(code, 3);
       assert.match(stdout, /^cap\/labels +Pending +NotScanned +objects are yet to be judged$/m);
-      assert.match((await findings('admin', '--policy', 'none')).stdout, /^There is no such policy in the cluster\.$/m);
+      assert.match(stdout, /^All objects are judged by 0 of 1 policy\.$/m);
+      const empty = await findings('admin', '--policy', 'labels', '--kind', 'services');
+      assert.equal(empty.code, 3);
+      assert.match(empty.stdout, /^cap\/labels +Pending [^]*^0 findings\nAll objects are judged by 0 of 1 policy\.$/m);
+    });
+
+    it('of a policy that does not exist are an error that names the nearest one', async () => {
+      for (const [policy, hint] of [
+        ['cap/label', /there is no policy "cap\/label"\nDid you mean cap\/labels\?/],
+        ['lables', /Did you mean labels\?/],
+        ['netpol/suport', /There are cap\/labels, cap\/images\./],
+      ] as const) {
+        const { code, stdout, stderr } = await findings('admin', '--policy', policy);
+        assert.deepEqual([code, stdout], [1, '']);
+        assert.match(stderr, hint);
+      }
+      // It may be one that the user cannot see.
+      const { code, stdout } = await findings('tenant', '-n', 'shop', '--policy', 'cap/label');
+      assert.equal(code, 3, stdout);
+      assert.match(stdout, /^cap +Unknown +Forbidden /m);
+    });
+
+    it('of policies whose findings come from statuses are not said to be all', async () => {
+      for (const policy of ['netpol/support', 'policy/policies/kafka']) {
+        const { code, stdout } = await findings('admin', '--policy', policy);
+        assert.equal(code, 3, stdout);
+        assert.ok(stdout.includes(`${policy}   Unknown   NoCoverage`), stdout);
+        assert.match(stdout, /^0 findings\nAll objects are judged by 0 of 1 policy\.$/m);
+      }
     });
 
     it('refuse wrong arguments', async () => {

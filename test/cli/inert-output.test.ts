@@ -183,7 +183,10 @@ const CASES: Readonly<Record<string, readonly (readonly string[])[] | string>> =
     ...formats(['inspect', MODULE], 'table', 'json', 'yaml'),
     ...hostileAnswers((reference) => ['inspect', reference]),
   ],
-  findings: formats(['findings', '--all-sources'], 'table', 'wide', 'json', 'yaml', 'markdown'),
+  findings: [
+    ...formats(['findings', '--all-sources'], 'table', 'wide', 'json', 'yaml', 'markdown'),
+    ['findings', '--policy', HOSTILE],
+  ],
   audit: formats(['audit', '-p', FILES.creation, '-f', FILES.existing], ...REPORTS),
   bench: [['bench', FILES.policy, '-r', FILES.wrong]],
   export: [

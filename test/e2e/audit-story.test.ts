@@ -25,6 +25,14 @@ interface Result {
   readonly properties: Readonly<Record<string, string>>;
 }
 
+interface Preview {
+  readonly groups: readonly {
+    readonly change: string;
+    readonly count: number;
+    readonly example: { readonly name: string };
+  }[];
+}
+
 function pod(name: string, image: string): object {
   return {
     apiVersion: 'v1',
@@ -78,11 +86,10 @@ describe('a stricter policy', { skip: skipWithoutCluster() }, () => {
 
   /** Names of the pods that a preview says would be rejected. */
   async function rejectedInPreview(): Promise<readonly string[]> {
-    const { code, stdout, stderr } = await lab.command('rollout', 'preview', '-f', STRICTER, '-n', NAMESPACE, '-o', 'json');
+    const args = ['-f', STRICTER, '-n', NAMESPACE, '-o', 'json'];
+    const { code, stdout, stderr } = await lab.command('rollout', 'preview', ...args);
     assert.equal(code, 1, stderr + stdout);
-    const { groups } = JSON.parse(stdout) as {
-      readonly groups: readonly { readonly change: string; readonly count: number; readonly example: { name: string } }[];
-    };
+    const { groups } = JSON.parse(stdout) as Preview;
     return groups.map(({ change, count, example }) => `${change} ${count} ${example.name}`).toSorted();
   }
 

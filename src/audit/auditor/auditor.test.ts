@@ -249,7 +249,7 @@ describe('an auditor', () => {
     assert.deepEqual(running.coverage('kw.cap.latest')[0]?.missingRule, {
       apiGroups: [''],
       resources: ['pods'],
-      verbs: ['list'],
+      verbs: ['list', 'watch'],
     });
     await admin.create(SERVICES, {
       apiVersion: 'v1',

@@ -34,6 +34,8 @@ const MAX_CHANGED = 500;
 /** Attempts to judge an object while what policies look up changes. After these, the change has caused a scan that comes later. */
 const MAX_ATTEMPTS = 3;
 const EXPIRED = 410;
+/** A kind is listed, then followed. */
+const READ_VERBS = ['list', 'watch'];
 /** Bookmarks come every minute. Without any for this time after an error, changes of a kind are not known. Milliseconds. */
 const UNHEARD_MS = 150_000;
 
@@ -164,7 +166,7 @@ export class KindAudit implements PagedHandler<KubernetesObject> {
   get failure(): ReturnType<typeof failedList> | undefined {
     const { lastError, lagMs = 0 } = this.#reflector.report;
     const error = isOutage(lastError, this.#isListed, lagMs) ? lastError : this.#scanFailure;
-    return error === undefined ? undefined : failedList(error, this.type);
+    return error === undefined ? undefined : failedList(error, this.type, READ_VERBS);
   }
 
   coverage({ id, name, namespace, assumes }: PolicyVersion): Coverage {

@@ -19,12 +19,20 @@ import { networkPolicyFindings } from './network-policy-findings.ts';
 
 /** How often the cluster is asked whether it serves a kind that it did not serve. Milliseconds. */
 const DISCOVERY_MS = 60_000;
+/** Names of policies in findings from statuses. */
+const STATUS_POLICY =
+  /^(?:(?:policy|configurationpolicy|certificatepolicy)(?:\/[^/]+){2}|netpol\/(?:support|limits|advice))$/;
 
 export interface StatusFindingsOptions {
   readonly cluster: Pick<Cluster, 'list' | 'watch' | 'discovery'>;
   readonly log: Logger;
   /** See {@link DISCOVERY_MS}, the default. */
   readonly discoveryMs?: number;
+}
+
+/** Whether findings of this policy come from statuses. Governance policies need not exist. */
+export function isStatusPolicy(policy: string): boolean {
+  return STATUS_POLICY.test(policy);
 }
 
 /** Follows the statuses of all kinds that the cluster serves. */

@@ -17,6 +17,7 @@ import { exceptionsAmong } from '../policy/exceptions-among.ts';
 import type { FilePolicy } from '../policy/file-policy.ts';
 import { absoluteModule } from '../policy/policy-code.ts';
 import { readPolicies } from '../policy/policy-files.ts';
+import { isPolicyNamed, unknownPolicy } from '../policy/policy-names.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 
 /** Policies, and what is not known of them. */
@@ -106,20 +107,17 @@ export async function policiesIn(
   return { policies, coverage: [...coverage, ...found.coverage], objects: [], exceptions: found.exceptions };
 }
 
-/** The named policies; all without names. @throws CliError that lists them when there is no such policy */
+/** The named policies; all without names. @throws CliError that names the nearest one, or all, when there is no such policy */
 export function chosenPolicies(input: InputPolicies, names: readonly string[] | undefined): InputPolicies {
   if (names === undefined) {
     return input;
   }
-  const isNamed = (policy: string, name: string): boolean => policy === name || policy.split('/').at(-1) === name;
   const known = [...input.policies.map(({ name }) => name), ...input.coverage.map(({ policy }) => policy)];
-  const unknown = names.find((name) => !known.some((policy) => isNamed(policy, name)));
+  const unknown = names.find((name) => !known.some((policy) => isPolicyNamed(policy, name)));
   if (unknown !== undefined) {
-    throw new CliError(`there is no policy ${JSON.stringify(unknown)}`, {
-      hint: known.length === 0 ? 'There are none.' : `There are ${known.join(', ')}.`,
-    });
+    throw unknownPolicy(unknown, known);
   }
-  const isChosen = (policy: string): boolean => names.some((name) => isNamed(policy, name));
+  const isChosen = (policy: string): boolean => names.some((name) => isPolicyNamed(policy, name));
   return {
     ...input,
     policies: input.policies.filter(({ name }) => isChosen(name)),

@@ -1,7 +1,8 @@
 // What the statuses of policies say about how much of the cluster is scanned.
-import { auditPolicyName } from '../../audit/index.ts';
+import { auditPolicyName, isStatusPolicy } from '../../audit/index.ts';
 import { type Cluster, isNotFound, listReadable } from '../../cluster/index.ts';
 import { type AdmissionPolicyObject, type OwnKind, POLICY_KINDS, textOf, valueAt } from '../../resources/index.ts';
+import { isPolicyNamed, unknownPolicy } from '../policy/policy-names.ts';
 
 /** `Unknown`: the status does not say. Others: `status.audit.state` of the policy. */
 export interface PolicyCoverage {
@@ -14,11 +15,43 @@ export interface PolicyCoverage {
 
 const NOT_AUDITED = { reason: 'NotAudited', message: 'no auditor has written status.audit' };
 
+const NO_COVERAGE = { reason: 'NoCoverage', message: 'reports do not say which objects it has judged' };
+
 const COMPLETE: ReadonlySet<string> = new Set(['Complete', 'NotAuditable']);
 
 /** @throws ApiError, ClusterError when the cluster fails */
 export async function auditedPolicies(cluster: Cluster, namespace: string): Promise<readonly PolicyCoverage[]> {
   return (await Promise.all(POLICY_KINDS.map((kind) => ofKind(cluster, kind, namespace)))).flat();
+}
+
+/**
+ * The coverage by named policies, and what could not be read of any.
+ * @param reported policies in reports
+ * @param isAllRead whether there are no other reports
+ * @throws CliError when there is no such policy
+ */
+export function coverageOfNamed(
+  names: readonly string[],
+  all: readonly PolicyCoverage[],
+  reported: readonly string[],
+  isAllRead: boolean,
+): readonly PolicyCoverage[] {
+  const unread = all.filter((one) => !isPolicy(one));
+  const known = [...new Set([...all.filter(isPolicy).map(({ policy }) => policy), ...reported])];
+  const unknown = names.find((name) => !isStatusPolicy(name) && !known.some((policy) => isPolicyNamed(policy, name)));
+  if (unknown !== undefined && isAllRead && unread.length === 0) {
+    throw unknownPolicy(unknown, known);
+  }
+  const named = names.flatMap((name) => {
+    const own = all.filter(({ policy }) => isPolicyNamed(policy, name));
+    return own.length > 0 ? own : [{ policy: name, state: 'Unknown', ...NO_COVERAGE }];
+  });
+  return [...named, ...unread];
+}
+
+/** Whether it is about one policy, and not about all that cannot be read. */
+export function isPolicy({ policy }: PolicyCoverage): boolean {
+  return policy.includes('/');
 }
 
 /** Whether more may be wrong than was found. */

@@ -1,9 +1,10 @@
 // Findings for people: tables and Markdown.
+import { isStatusPolicy } from '../../audit/index.ts';
 import { ageOf } from '../../resources/index.ts';
 import { markdownTable, markdownText } from '../markdown-table.ts';
 import { counted } from '../output.ts';
 import { type Column, oneLine, table } from '../table.ts';
-import { type PolicyCoverage, isUncovered } from './audited-policies.ts';
+import { isPolicy, isUncovered, type PolicyCoverage } from './audited-policies.ts';
 import type { UnreadReports } from './read-reports.ts';
 import type { StoredFinding } from './stored-findings.ts';
 
@@ -51,10 +52,13 @@ export function findingsMarkdown(report: FindingsReport, options: TableOptions):
     .join('\n');
 }
 
-/** Policies of which more may be wrong than was found; one line where that is so of all. */
+/** Policies by which not all objects are judged; one line where that is so of all. */
 function uncoveredPolicies({ policies }: FindingsReport): readonly PolicyCoverage[] {
-  const uncovered = policies.filter(isUncovered);
-  return isNeverAudited(policies) ? [] : uncovered;
+  return isNeverAudited(policies) ? [] : policies.filter((one) => !isCovered(one));
+}
+
+function isCovered({ state }: PolicyCoverage): boolean {
+  return state === 'Complete';
 }
 
 function isNeverAudited(policies: readonly PolicyCoverage[]): boolean {
@@ -91,22 +95,35 @@ function objectText({ object: { kind, namespace, name } }: StoredFinding): strin
   return oneLine(`${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`);
 }
 
-function summaryText({ findings, unread, policies }: FindingsReport): string {
+function summaryText(report: FindingsReport): string {
+  const { findings, unread } = report;
   const rest = ['fail', 'warn', 'error', 'skip']
     .map((result) => ({ result, count: findings.filter((one) => one.result === result).length }))
     .filter(({ count }) => count > 0)
     .map(({ result, count }) => `${count} ${result}`);
-  const uncovered = policies.filter(isUncovered).length;
   return [
     `${counted(findings.length, 'finding')}${rest.length === 0 ? '' : `: ${rest.join(', ')}`}`,
-    ...(findings.length + policies.length === 0 ? ['There is no such policy in the cluster.'] : []),
     ...unread.map(({ message }) => `Not read: ${oneLine(message)}.`),
-    ...(isNeverAudited(policies)
-      ? [
-          'What was scanned is not known: no policy has a status.audit, which the auditor writes. `portcullis audit` scans now, with your rights.',
-        ]
-      : uncovered === 0
-        ? []
-        : ['This is not all: objects of the policies above are not scanned yet, or cannot be read.']),
+    ...coverageTexts(report),
   ].join('\n');
+}
+
+/** Never empty: what is not found may not have been looked for. */
+function coverageTexts({ findings, policies }: FindingsReport): readonly string[] {
+  if (isNeverAudited(policies)) {
+    return [
+      'What was scanned is not known: no policy has a status.audit, which the auditor writes. `portcullis audit` scans now, with your rights.',
+    ];
+  }
+  const known = policies.filter(isPolicy);
+  const covered = `${known.filter(isCovered).length} of ${counted(known.length, 'policy', 'policies')}`;
+  return [
+    policies.length === 0 ? 'There are no admission policies.' : `All objects are judged by ${covered}.`,
+    ...(policies.some(isUncovered)
+      ? ['This is not all: objects of the policies above are not scanned yet, or cannot be read.']
+      : []),
+    ...(findings.some(({ policy }) => isStatusPolicy(policy))
+      ? ['Governance policies and NetworkPolicies do not count: their own statuses say what is evaluated.']
+      : []),
+  ];
 }

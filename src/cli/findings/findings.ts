@@ -8,7 +8,7 @@ import { commaList } from '../comma-list.ts';
 import { EXIT, usageError } from '../errors.ts';
 import { dataText } from '../output.ts';
 import { terminalWidth } from '../table.ts';
-import { auditedPolicies, isUncovered } from './audited-policies.ts';
+import { auditedPolicies, coverageOfNamed, isUncovered } from './audited-policies.ts';
 import { findingsMarkdown, type FindingsReport, findingsTable, type TableOptions } from './findings-text.ts';
 import { readReports, type ReportScope } from './read-reports.ts';
 import {
@@ -107,14 +107,16 @@ async function readFindings(
     readReports(cluster, scope),
     auditedPolicies(cluster, namespace),
   ]);
-  const found = reports.flatMap(storedFindings).filter((one) => isWanted(one, filter));
+  const stored = reports.flatMap(storedFindings);
   const { policies: names } = filter;
+  const reported = stored.map(({ policy }) => policy);
   return {
-    findings: sortedFindings(found, order),
-    unread,
-    policies: policies.filter(
-      ({ policy }) => names === undefined || names.some((name) => name === policy || policy.endsWith(`/${name}`)),
+    findings: sortedFindings(
+      stored.filter((one) => isWanted(one, filter)),
+      order,
     ),
+    unread,
+    policies: names === undefined ? policies : coverageOfNamed(names, policies, reported, unread.length === 0),
   };
 }
 

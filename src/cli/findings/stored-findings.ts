@@ -7,6 +7,7 @@ import {
   type ReportResult,
 } from '../../resources/index.ts';
 import { compareStrings } from '../../go/index.ts';
+import { isPolicyNamed } from '../policy/policy-names.ts';
 
 export type StoredResultName = (typeof REPORT_RESULTS)[number];
 export type ReportSeverity = (typeof REPORT_SEVERITIES)[number];
@@ -70,7 +71,7 @@ export function isWanted(finding: StoredFinding, filter: FindingFilter): boolean
   const { policies, kinds, results, severity: least, since, object: wanted } = filter;
   const { group } = groupVersionOf(object.apiVersion);
   return (
-    (policies === undefined || policies.some((name) => name === policy || policy.endsWith(`/${name}`))) &&
+    (policies === undefined || policies.some((name) => isPolicyNamed(policy, name))) &&
     (kinds === undefined || kinds.some((one) => one.kind === object.kind && one.group === group)) &&
     (results === undefined || results.includes(result)) &&
     (least === undefined || (severity !== undefined && rankOf(severity) <= rankOf(least))) &&
