@@ -30,9 +30,11 @@ export interface ObjectRecord {
 
 /** Errors of a policy with objects of a kind that are kept as findings. All are counted. */
 const MAX_ERRORS = 10;
+const SECRET_MESSAGE = 'the message may quote the Secret: portcullis audit secrets --include-secrets shows it';
 
 export class KindVerdicts {
   readonly #type: ApiResource;
+  readonly #isOfSecrets: boolean;
   readonly #findings: FindingStore;
   readonly #records = new Map<string, ObjectRecord>();
   /** Pairs by policy and result. */
@@ -41,6 +43,7 @@ export class KindVerdicts {
 
   constructor(type: ApiResource, findings: FindingStore) {
     this.#type = type;
+    this.#isOfSecrets = groupResourceOf(type) === 'secrets';
     this.#findings = findings;
   }
 
@@ -184,7 +187,12 @@ export class KindVerdicts {
   ): AuditFinding {
     const { resourceVersion } = object.metadata;
     return {
-      ...auditResult(name, verdict, result, auditedObject(object, apiVersionOf(this.#type), this.#type.kind)),
+      ...auditResult(
+        name,
+        this.#isOfSecrets ? withoutMessages(verdict) : verdict,
+        result,
+        auditedObject(object, apiVersionOf(this.#type), this.#type.kind),
+      ),
       policyId: id,
       policyUid: uid,
       policyGeneration: generation,
@@ -196,4 +204,13 @@ export class KindVerdicts {
   #objectId({ id }: ObjectRecord): string {
     return `${groupResourceOf(this.#type)} ${id}`;
   }
+}
+
+/** Findings are read by more people than Secrets are, which messages may quote. */
+function withoutMessages({ members, ...verdict }: ObjectVerdict): ObjectVerdict {
+  return {
+    ...verdict,
+    message: SECRET_MESSAGE,
+    ...(members === undefined ? {} : { members: members.map(({ message: _message, ...member }) => member) }),
+  };
 }

@@ -92,3 +92,14 @@ it('a report with the longest names and messages is one that etcd takes', () => 
     assert.ok(report.results?.every(({ message = '' }) => message.isWellFormed() && message.endsWith('…')));
   }
 });
+
+it('a result has only the beginning of names that some status gives an object, and nothing that controls a terminal', () => {
+  const long = `\u001b[2J${'x'.repeat(100_000)}`;
+  const object = { apiVersion: long, kind: long, namespace: long, name: long, uid: long };
+  const finding = podFinding('web-1', { policy: long, message: 'a \u001b[31mred\u202e one', object });
+  const text = JSON.stringify(reportResult(finding, resultId(finding), TIMES));
+  assert.ok(text.length < 6_000, String(text.length));
+  assert.doesNotMatch(text, /\\u001b|\u202e/);
+  const name = 'x'.repeat(253);
+  assert.equal(reportResult(podFinding(name), 'id', TIMES).resources?.[0]?.name, name, 'names of Kubernetes are whole');
+});

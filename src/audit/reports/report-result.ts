@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../engine/index.ts';
 import type { ReportResult } from '../../resources/index.ts';
+import { inertText } from '../../values/index.ts';
+import type { AuditedObject } from '../audit-result.ts';
 import type { AuditFinding } from '../finding.ts';
 
 /** Of each result, and of each report. */
@@ -11,6 +13,8 @@ export const REPORT_SOURCE = 'portcullis';
 const MAX_MESSAGE_BYTES = 1024;
 /** Longest category and rule, as names of objects. Bytes. */
 const MAX_WORD_BYTES = 253;
+/** Longest name of an object or a policy: statuses of others are not bound to what Kubernetes takes for one. Bytes. */
+const MAX_NAME_BYTES = 512;
 /** Of ids and digests: 128 bits. Hexadecimal digits. */
 const DIGEST_DIGITS = 32;
 
@@ -32,13 +36,13 @@ export function reportResult(finding: AuditFinding, id: string, { firstSeen, las
   const result = writtenResult(finding);
   return {
     source: REPORT_SOURCE,
-    policy,
+    policy: cut(policy, MAX_NAME_BYTES),
     ...(rule === undefined ? {} : { rule: cut(rule, MAX_WORD_BYTES) }),
     ...(category === undefined ? {} : { category: cut(category, MAX_WORD_BYTES) }),
     ...(severity === undefined ? {} : { severity }),
     result,
     scored: result === 'fail',
-    resources: [object],
+    resources: [boundedObject(object)],
     ...(message === undefined ? {} : { message: cut(message, MAX_MESSAGE_BYTES) }),
     timestamp: { seconds: Math.floor(Date.parse(lastSeen) / 1000), nanos: 0 },
     properties: {
@@ -48,6 +52,17 @@ export function reportResult(finding: AuditFinding, id: string, { firstSeen, las
       ...(objectVersion === undefined ? {} : { objectResourceVersion: objectVersion }),
       ...propertiesOf(finding),
     },
+  };
+}
+
+function boundedObject({ apiVersion, kind, namespace, name, uid }: AuditedObject): AuditedObject {
+  const bounded = (text: string): string => cut(text, MAX_NAME_BYTES);
+  return {
+    apiVersion: bounded(apiVersion),
+    kind: bounded(kind),
+    ...(namespace === undefined ? {} : { namespace: bounded(namespace) }),
+    name: bounded(name),
+    ...(uid === undefined ? {} : { uid: bounded(uid) }),
   };
 }
 
@@ -97,9 +112,9 @@ function propertiesOf({
   };
 }
 
-/** The start of a text, so that its JSON has no more bytes. */
+/** The start of a text, so that its JSON has no more bytes. Tenants write parts of it, and consoles show it. */
 function cut(text: string, maxBytes: number): string {
-  let kept = text.slice(0, maxBytes);
+  let kept = inertText(text.slice(0, maxBytes));
   for (let bytes = bytesOf(kept); bytes > maxBytes; bytes = bytesOf(kept)) {
     kept = `${kept.slice(0, Math.floor((kept.length * maxBytes) / bytes) - 1)}…`;
   }

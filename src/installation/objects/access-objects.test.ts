@@ -27,6 +27,18 @@ describe('rights of the controller', () => {
   });
 });
 
+describe('a user who may view', () => {
+  it('may read policies, exceptions from them, and what they found', () => {
+    const objects = installObjects({ namespace: 'portcullis', values: installValues({}, '1.0.0', 'values.yaml') });
+    const view = objects.find(({ metadata }) => metadata.name === 'portcullis-view');
+    const rules = view?.['rules'] as readonly AccessRule[];
+    const readable = rules.flatMap(({ resources }) => resources);
+    for (const resource of ['admissionpolicies', 'policyexceptions', 'reports', 'clusterreports']) {
+      assert.ok(readable.includes(resource), resource);
+    }
+  });
+});
+
 describe('the right to write policies of a namespace', () => {
   it('is part of edit and admin only if the value says so', () => {
     for (const given of [{}, { userRoles: { aggregateWrite: false } }, { userRoles: { aggregateWrite: true } }]) {

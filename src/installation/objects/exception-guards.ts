@@ -1,5 +1,5 @@
 // Who writes PolicyExceptions: their spec with the right to except from each policy, their status the controller only.
-import { EXCEPTION_GUARD } from '../../lifecycle/access-rules/index.ts';
+import { EXCEPTION_GUARD, EXCEPTION_STATUS_GUARD } from '../../lifecycle/access-rules/index.ts';
 import {
   type JsonObject,
   type KubernetesObject,
@@ -61,7 +61,7 @@ function exemptGuard(): readonly KubernetesObject[] {
 export function exceptionStatusGuard(context: Context): readonly KubernetesObject[] {
   const user = controllerUser(context);
   return admissionGuard({
-    name: 'portcullis-exception-status',
+    name: EXCEPTION_STATUS_GUARD,
     why: 'An exception is in force once its status says that the controller has accepted it. So only the controller writes the status, whatever RBAC grants.',
     apiGroup: PORTCULLIS_GROUP,
     resources: [`${resource}/status`],

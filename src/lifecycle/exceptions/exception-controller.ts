@@ -30,10 +30,12 @@ import {
 } from '../../runtime/index.ts';
 import { asJson, inertTexts } from '../../values/index.ts';
 import { readGuard } from './exception-guard.ts';
-import { exceptionStatus, isAccepted, nextChange } from './exception-status.ts';
+import { exceptionStatus, type GuardState, nextChange } from './exception-status.ts';
 
 /** Delay before the guard is looked for again. Milliseconds. */
 const GUARD_RETRY_MS = 10_000;
+/** For how long one answer about the guard counts: a controller that starts reads all exceptions at once. Milliseconds. */
+const GUARD_AGE_MS = 1_000;
 /** Longest delay that a timer of Node takes is 24.8 days. Milliseconds. */
 const MAX_DELAY_MS = 20 * 86_400_000;
 
@@ -68,6 +70,7 @@ export class ExceptionController implements Runnable {
   /** Keys of exceptions by the policies that they name. */
   readonly #byPolicy;
   readonly #controller: Controller;
+  #guard: { readonly readAt: number; readonly state: Promise<GuardState> } | undefined;
 
   constructor(options: ExceptionControllerOptions) {
     const { caches, policies, log, metrics, registry } = options;
@@ -104,9 +107,8 @@ export class ExceptionController implements Runnable {
     if (exception === undefined || exception.metadata.deletionTimestamp !== undefined) {
       return {};
     }
-    const { cluster, isGuarded = true, now: clock = Date.now } = this.#options;
-    const needsGuard = isGuarded && !isAccepted(exception);
-    const guard = needsGuard ? await readGuard(cluster, signal) : 'not-needed';
+    const { isGuarded = true, now: clock = Date.now } = this.#options;
+    const guard = isGuarded ? await this.#readGuard(signal) : 'not-needed';
     const now = clock();
     const status = inertTexts(exceptionStatus(exception, { uidOf: (...one) => this.#uidOf(...one), guard, now }));
     if (!isDeepStrictEqual(exception.status, status)) {
@@ -115,6 +117,14 @@ export class ExceptionController implements Runnable {
     const next = nextChange(exception, now);
     const requeued = next === undefined ? {} : { requeueAfterMs: Math.min(next - now, MAX_DELAY_MS) };
     return guard === 'missing' ? { requeueAfterMs: GUARD_RETRY_MS } : requeued;
+  }
+
+  #readGuard(signal: AbortSignal): Promise<GuardState> {
+    const now = performance.now();
+    if (this.#guard === undefined || now - this.#guard.readAt > GUARD_AGE_MS) {
+      this.#guard = { readAt: now, state: readGuard(this.#options.cluster, signal) };
+    }
+    return this.#guard.state;
   }
 
   async #write(

@@ -48,25 +48,27 @@ interface NamedPolicy {
 export interface ExceptionFacts {
   /** The `metadata.uid` of a policy; undefined: there is none. @param namespace of the exception */
   readonly uidOf: (policy: NamedPolicy, namespace: string) => string | undefined;
-  /** Asked only for what is not accepted yet. */
   readonly guard: GuardState;
   /** Milliseconds since 1970. */
   readonly now: number;
 }
 
 /** Whether the controller has accepted this exception as it is. */
-export function isAccepted({ metadata, status }: PolicyException): boolean {
+function isAccepted({ metadata, status }: PolicyException): boolean {
   const { accepted } = status ?? {};
   return accepted !== undefined && accepted.uid === metadata.uid && accepted.generation === metadata.generation;
 }
 
-/** The status that an exception has now. What was accepted once stays accepted, and nothing is accepted late. */
+/**
+ * The status that an exception has now. What was accepted once stays accepted, and nothing is accepted late. Of what was created before
+ * the guard, anybody may have written that it is accepted.
+ */
 export function exceptionStatus(exception: PolicyException, facts: ExceptionFacts): Status {
   const { metadata, status } = exception;
   const { generation = 1 } = metadata;
   const { now } = facts;
   const kept = isAccepted(exception) ? status?.accepted : undefined;
-  const obstacle = kept === undefined ? obstacleOf(exception, facts) : undefined;
+  const obstacle = kept === undefined ? obstacleOf(exception, facts) : unguarded(exception, facts);
   const accepted = obstacle === undefined ? (kept ?? acceptance(exception, facts)) : undefined;
   const verdict = obstacle ?? stateOf(exception, accepted, facts);
   const isInForce = verdict.state === 'Active' || verdict.state === 'ExpiringSoon';
@@ -112,11 +114,17 @@ function obstacleOf(exception: PolicyException, { uidOf, guard, now }: Exception
       'the ValidatingAdmissionPolicy portcullis-exceptions, by which API servers ask who may except, is not there: install the product again';
     return { state: 'Pending', reason: EXCEPTION_REASONS.noGuard, message };
   }
-  if (guard !== 'not-needed' && Date.parse(metadata.creationTimestamp ?? '') <= guard.since) {
-    const message = 'it was created before API servers asked who may except: delete it, and create it again';
-    return { state: 'Refused', reason: EXCEPTION_REASONS.unguarded, message };
+  return unguarded(exception, { guard });
+}
+
+/** Why an exception cannot be accepted whatever its status says. */
+function unguarded({ metadata }: PolicyException, { guard }: Pick<ExceptionFacts, 'guard'>): StateVerdict | undefined {
+  // A time that cannot be read is not after it.
+  if (typeof guard === 'string' || Date.parse(metadata.creationTimestamp ?? '') > guard.since) {
+    return undefined;
   }
-  return undefined;
+  const message = 'it was created before API servers asked who may except: delete it, and create it again';
+  return { state: 'Refused', reason: EXCEPTION_REASONS.unguarded, message };
 }
 
 function acceptance({ metadata, spec }: PolicyException, { uidOf }: ExceptionFacts): Accepted {
