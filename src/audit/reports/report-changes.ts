@@ -1,5 +1,6 @@
 // Which reports of a namespace differ from its findings. A result stays in the report that has it, so that a changed finding
 // rewrites one report.
+import { randomUUID } from 'node:crypto';
 import type { AuditFinding } from '../finding.ts';
 import type { StoredReport, StoredResult } from './stored-report.ts';
 
@@ -25,11 +26,15 @@ export interface ReportChange {
   readonly ids: ReadonlySet<string>;
 }
 
-/** @param stays whether a stored result without a finding is kept */
+/**
+ * @param stays whether a stored result without a finding is kept
+ * @param taken names that reports of others have
+ */
 export function reportChanges(
   stored: readonly StoredReport[],
   wanted: ReadonlyMap<string, WantedResult>,
   stays: (result: StoredResult) => boolean,
+  taken: ReadonlySet<string> = new Set(),
 ): readonly ReportChange[] {
   const placed = new Set<string>();
   const reports: PlannedReport[] = stored
@@ -41,8 +46,10 @@ export function reportChanges(
   }
   const names = new Set(stored.map(nameOf));
   for (let number = 1; added.length > 0; number += 1) {
-    const name = `${NAME_PREFIX}${number}`;
-    if (!names.has(name)) {
+    const plain = `${NAME_PREFIX}${number}`;
+    if (!names.has(plain)) {
+      // Whoever takes all names to hide findings cannot guess this one.
+      const name = taken.has(plain) ? `${plain}-${randomUUID()}` : plain;
       const report = { name, ids: new Set<string>(), isChanged: true };
       fill(report, added);
       reports.push(report);

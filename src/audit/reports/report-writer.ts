@@ -62,6 +62,8 @@ export class ReportWriter implements Runnable {
   readonly #clusterReports: FollowedReports;
   readonly #metrics: ReportMetrics;
   readonly #controller: Controller;
+  /** Names that reports of others had, by namespace. */
+  readonly #taken = new Map<string, Set<string>>();
   /** Most findings of a namespace are the same objects each time. */
   readonly #known = new WeakMap<AuditFinding, WantedResult>();
 
@@ -120,7 +122,12 @@ export class ReportWriter implements Runnable {
       return;
     }
     const wanted = await this.#wanted(namespace);
-    const changes = reportChanges(followed.of(namespace), wanted, (result) => this.#stays(result, namespace));
+    const changes = reportChanges(
+      followed.of(namespace),
+      wanted,
+      (result) => this.#stays(result, namespace),
+      this.#taken.get(namespace),
+    );
     await this.#writeAll(changes, signal, (change) => this.#writeReport(followed, namespace, change, wanted));
   }
 
@@ -180,6 +187,7 @@ export class ReportWriter implements Runnable {
     const key: ObjectKey = namespace === '' ? { name } : { namespace, name };
     const stored = await unlessGone(this.#cluster.get(type, key));
     if (stored !== undefined && !isOurs(stored)) {
+      this.#taken.set(namespace, (this.#taken.get(namespace) ?? new Set()).add(name));
       throw ApiError.conflict(
         type,
         name,

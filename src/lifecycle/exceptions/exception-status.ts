@@ -111,7 +111,7 @@ function obstacleOf(exception: PolicyException, { uidOf, guard, now }: Exception
   }
   if (guard === 'missing') {
     const message =
-      'the ValidatingAdmissionPolicy portcullis-exceptions, by which API servers ask who may except, is not there: install the product again';
+      'the ValidatingAdmissionPolicies portcullis-exceptions and portcullis-exception-status, by which API servers ask who may except, and who accepts, are not both there: install the product again';
     return { state: 'Pending', reason: EXCEPTION_REASONS.noGuard, message };
   }
   return unguarded(exception, { guard });
