@@ -2,6 +2,7 @@
 import type { ApiResource } from '../../cluster/index.ts';
 import type { ObjectVerdict } from '../../engine/index.ts';
 import { apiVersionOf, groupResourceOf, keyOf, keyText, type KubernetesObject } from '../../resources/index.ts';
+import { shortened } from '../../values/index.ts';
 import { auditedObject, auditResult, resultOf } from '../audit-result.ts';
 import { type Counts, NO_COUNTS } from '../coverage.ts';
 import type { AuditFinding } from '../finding.ts';
@@ -30,6 +31,8 @@ export interface ObjectRecord {
 
 /** Errors of a policy with objects of a kind that are kept as findings. All are counted. */
 const MAX_ERRORS = 10;
+/** Longest message, as in reports. Characters. */
+const MAX_MESSAGE = 1_024;
 const SECRET_MESSAGE = 'the message may quote the Secret: portcullis audit secrets --include-secrets shows it';
 
 export class KindVerdicts {
@@ -189,7 +192,7 @@ export class KindVerdicts {
     return {
       ...auditResult(
         name,
-        this.#isOfSecrets ? withoutMessages(verdict) : verdict,
+        keptVerdict(verdict, this.#isOfSecrets),
         result,
         auditedObject(object, apiVersionOf(this.#type), this.#type.kind),
       ),
@@ -206,11 +209,11 @@ export class KindVerdicts {
   }
 }
 
-/** Findings are read by more people than Secrets are, which messages may quote. */
-function withoutMessages({ members, ...verdict }: ObjectVerdict): ObjectVerdict {
-  return {
-    ...verdict,
-    message: SECRET_MESSAGE,
-    ...(members === undefined ? {} : { members: members.map(({ message: _message, ...member }) => member) }),
-  };
+/**
+ * What is kept of a verdict. Findings are read by more people than Secrets are, which messages may quote; and a tenant may have many
+ * objects, so that the messages of members, which nobody reads here, are left out.
+ */
+function keptVerdict({ members: _members, ...verdict }: ObjectVerdict, isOfSecret: boolean): ObjectVerdict {
+  const message = isOfSecret ? SECRET_MESSAGE : verdict.message;
+  return { ...verdict, ...(message === undefined ? {} : { message: shortened(message, MAX_MESSAGE) }) };
 }
