@@ -71,7 +71,7 @@ function columnsOf({ isWide, withSource, now }: TableOptions): readonly Column<S
     ...(withSource ? [{ header: 'SOURCE', cell: ({ source }: StoredFinding) => oneLine(source) }] : []),
     ...(isWide ? [{ header: 'RULE', cell: ({ rule = '' }: StoredFinding) => oneLine(rule) }] : []),
     { header: 'RESULT', cell: resultWords },
-    { header: 'SEVERITY', cell: ({ severity = '' }) => severity },
+    { header: 'SEVERITY', cell: ({ severity = '' }) => oneLine(severity) },
     ...(isWide ? [{ header: 'CATEGORY', cell: ({ category = '' }: StoredFinding) => oneLine(category) }] : []),
     { header: 'OBJECT', cell: objectText, name: 'whole' },
     { header: 'AGE', cell: ({ firstSeen }) => ageOf(firstSeen, now) },
