@@ -176,7 +176,7 @@ describe('portcullis explain', { skip: skipWithoutCluster() }, () => {
       },
     });
     await eventually(async () => {
-      const text = await explain('polex/importer', '-n', 'default');
+      const text = await explain('pex/importer', '-n', 'default');
       assert.match(
         text,
         /^policyexception\/importer -n default is Pending, Ready False since .*\n {2}PolicyNotFound: /,
@@ -187,7 +187,7 @@ describe('portcullis explain', { skip: skipWithoutCluster() }, () => {
     await apply(policy('excepted'));
     await eventually(async () =>
       assert.match(
-        await explain('polex', 'importer', '-n', 'default'),
+        await explain('pex', 'importer', '-n', 'default'),
         new RegExp(
           `^policyexception/importer -n default is Active, Ready True since ${TIME}\\n {2}Active: it ends at ${end}\\n {2}It excepts ConfigMap of namespace default, named importer-\\*, from ClusterAdmissionPolicy excepted\\.\\n`,
         ),

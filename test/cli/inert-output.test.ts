@@ -231,7 +231,7 @@ const CASES: Readonly<Record<string, readonly (readonly string[])[] | string>> =
   'dryrun generate': NOTHING,
   explain: [
     ['explain', 'policy/evil', '-n', 'policies'],
-    ['explain', 'polex/evil', '-n', 'default'],
+    ['explain', 'pex/evil', '-n', 'default'],
   ],
   'governance graph': formats(['governance', 'graph', '-f', FILES.governance], 'text', 'dot', 'mermaid'),
   'governance rights': [['governance', 'rights', '-f', FILES.wrong]],

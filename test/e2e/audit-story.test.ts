@@ -123,7 +123,7 @@ describe('a stricter policy', { skip: skipWithoutCluster() }, () => {
     assert.match(stderr, /user jane needs the verb exempt on .*"pinned-images"/);
     const { code, stderr: refusal } = await except('olga');
     assert.equal(code, 0, refusal);
-    await lab.kubectl(['wait', 'polex/bot', '-n', NAMESPACE, '--for=condition=Ready', '--timeout=30s']);
+    await lab.kubectl(['wait', 'pex/bot', '-n', NAMESPACE, '--for=condition=Ready', '--timeout=30s']);
     assert.deepEqual(await rejectedInPreview(), ['newlyRejected 1 site']);
   });
 

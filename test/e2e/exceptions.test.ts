@@ -315,7 +315,7 @@ describe('exceptions on a real API server', { skip: skipWithoutCluster() }, () =
     await reaches('short', 'ExpiringSoon');
     await reaches('short', 'Expired');
     assert.ok(Date.now() >= end && Date.now() < end + 1_500, `${Date.now() - end} ms after the end`);
-    const { stdout } = await server.kubectl(['get', 'polex', '-n', 'shop', 'short']);
+    const { stdout } = await server.kubectl(['get', 'pex', '-n', 'shop', 'short']);
     assert.match(stdout, /^NAME +POLICY +STATE +EXPIRES +AGE\nshort +pinned +Expired +\S+Z /);
   });
 

@@ -100,7 +100,18 @@ describe('own kinds', () => {
     const [definition] = definitionsOfCustomResource(customResourceDefinition(OWN_KINDS[0] ?? assert.fail()));
     const { printer } = definition ?? assert.fail();
     const narrow = printer.columns.filter(({ priority = 0 }) => priority === 0).map(({ name }) => name);
-    assert.deepEqual(narrow, ['Name', 'Mode', 'Phase', 'Enforced', 'Desired', 'Serving', 'Ready', 'Reason', 'Age']);
+    assert.deepEqual(narrow, [
+      'Name',
+      'Mode',
+      'Phase',
+      'Enforced',
+      'Desired',
+      'Serving',
+      'Ready',
+      'Findings',
+      'Reason',
+      'Age',
+    ]);
     const { object } = judge({
       ...clusterPolicy(),
       metadata: {
@@ -111,7 +122,7 @@ describe('own kinds', () => {
       status: { phase: 'Active', desiredRevision: 3, conditions: [{ type: 'Enforced', status: 'True' }] },
     });
     const cells = printer.cells(object, Date.parse('2026-01-01T01:00:00Z'));
-    assert.deepEqual(cells.slice(0, 9), ['a', 'protect', 'Active', 'True', 3, null, null, null, '60m']);
+    assert.deepEqual(cells.slice(0, 10), ['a', 'protect', 'Active', 'True', 3, null, null, null, null, '60m']);
     assert.ok(cells.includes('high'));
   });
 });

@@ -44,7 +44,7 @@ export function explainCommand(): Command {
 Examples:
   portcullis explain cap/pinned-images
   portcullis explain ap/require-labels -n shop
-  portcullis explain polex/legacy-importer -n shop
+  portcullis explain pex/legacy-importer -n shop
   portcullis explain policyserver/default
   portcullis explain netpol/allow-metrics -n shop
   portcullis explain policy/kafka -n policies

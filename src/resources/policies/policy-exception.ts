@@ -87,7 +87,7 @@ const policyException = {
   version: 'v1',
   kind: 'PolicyException',
   plural: 'policyexceptions',
-  shortNames: ['polex'],
+  shortNames: ['pex'],
   categories: ['portcullis'],
   scope: 'Namespaced',
   description:
