@@ -27,8 +27,8 @@ export const BAD_POLICY: WalkChapter = {
         kubectl get cap`,
       prints: [
         /^NAME +MODE +PHASE +ENFORCED +DESIRED +SERVING +READY +FINDINGS +REASON +AGE$/m,
-        /^guard +protect +Active +True +1 +1 +2 +Serving /m,
-        /^labels +protect +Active +True +1 +1 +2 +Serving /m,
+        /^guard +protect +Active +True +1 +1 +2 +(?:\S+ +)?Serving /m,
+        /^labels +protect +Active +True +1 +1 +2 +(?:\S+ +)?Serving /m,
       ],
       probes: JUDGED,
     },
@@ -67,8 +67,8 @@ export const BAD_POLICY: WalkChapter = {
           portcullis rollout status cap/labels --watch=false`,
         code: 1,
         prints: [
-          new RegExp(`^labels +protect +Degraded +True +\\d +1 +0 +${reason} `, 'm'),
-          /^guard +protect +Active +True +1 +1 +2 +Serving /m,
+          new RegExp(`^labels +protect +Degraded +True +\\d +1 +0 +(?:\\S+ +)?${reason} `, 'm'),
+          /^guard +protect +Active +True +1 +1 +2 +(?:\S+ +)?Serving /m,
           why,
           /; revision 1 serves(?:$| )/m,
           new RegExp(
@@ -92,7 +92,7 @@ export const BAD_POLICY: WalkChapter = {
         portcullis rollout status cap/fresh --watch=false; portcullis doctor`,
       code: 1,
       prints: [
-        /^fresh +protect +Error +False +1 +0 +0 +InvalidModule /m,
+        /^fresh +protect +Error +False +1 +0 +0 +(?:\S+ +)?InvalidModule /m,
         /nothing serves, and the policy is not enforced yet/,
         /^error PolicyNotEnforced: clusteradmissionpolicy\/fresh$/m,
       ],
@@ -110,9 +110,9 @@ export const BAD_POLICY: WalkChapter = {
       shows: 'sees that new pods serve the same revisions: they do not need the source of the failed one',
       sh: 'kubectl get cap',
       prints: [
-        /^guard +protect +Active +True +1 +1 +\d +Serving /m,
-        /^labels +protect +Degraded +True +4 +1 +0 +InvalidSettings /m,
-        /^fresh +protect +Error +False +1 +0 +0 +InvalidModule /m,
+        /^guard +protect +Active +True +1 +1 +\d +(?:\S+ +)?Serving /m,
+        /^labels +protect +Degraded +True +4 +1 +0 +(?:\S+ +)?InvalidSettings /m,
+        /^fresh +protect +Error +False +1 +0 +0 +(?:\S+ +)?InvalidModule /m,
       ],
       probes: [...JUDGED, creation('services', /^201$/)],
     },
@@ -130,8 +130,8 @@ export const BAD_POLICY: WalkChapter = {
       sh: `kubectl wait cap/guard --for=jsonpath={.status.servingRevision}=2 && kubectl get cap
         portcullis rollout status cap/labels`,
       prints: [
-        /^guard +protect +Active +True +2 +2 +\d +Serving /m,
-        /^labels +protect +Active +True +5 +5 +\d +Serving /m,
+        /^guard +protect +Active +True +2 +2 +\d +(?:\S+ +)?Serving /m,
+        /^labels +protect +Active +True +5 +5 +\d +(?:\S+ +)?Serving /m,
         /labels: Active: revision 5 serves on (\d) of \1 replicas/,
       ],
       probes: [creation('configmaps', /rule two/), creation('secrets', /has no label "team"/)],

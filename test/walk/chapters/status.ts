@@ -54,7 +54,7 @@ export const STATUS: WalkChapter = {
       shows: 'sees that the pinned one serves, and not the one that the spec declares',
       sh: 'kubectl get cap guard; portcullis rollout status cap/guard',
       prints: [
-        /^guard +protect +RolledBack +True +2 +2 +2 +Pinned /m,
+        /^guard +protect +RolledBack +True +2 +2 +2 +(?:\S+ +)?Pinned /m,
         /guard: RolledBack: revision 2 is pinned and serves on every replica; revision 4, which the spec declares, does not$/m,
       ],
       probes: guard(/rule two/),
@@ -85,7 +85,7 @@ export const STATUS: WalkChapter = {
         portcullis doctor`,
       code: 1,
       prints: [
-        /^guard +protect +Error +False +4 +0 +0 +Disarmed /m,
+        /^guard +protect +Error +False +4 +0 +0 +(?:\S+ +)?Disarmed /m,
         /guard: incident 7$/m,
         /^Arm it again: portcullis break-glass rearm clusteradmissionpolicy\/guard$/m,
         /^error Disarmed: clusteradmissionpolicy\/guard$/m,
@@ -130,7 +130,7 @@ export const STATUS: WalkChapter = {
         kubectl wait admpol/own --for=condition=Ready --timeout=0`,
       code: 1,
       prints: [
-        /^own +protect +Active +True +1 +1 +2 +CannotMatch /m,
+        /^own +protect +Active +True +1 +1 +2 +(?:\S+ +)?CannotMatch /m,
         /^note: you may not read PolicyRevisions in namespace portcullis: this is what the status of the policy says/m,
         /^1 +Serving +\S+ +generation 1 +builtin:cel@\S+$/m,
         /but CannotMatch: spec\.rules\[0\]\.resources\[0\]: .*Did you mean endpoints\?/,

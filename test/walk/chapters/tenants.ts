@@ -57,7 +57,10 @@ function refusedBy(revision: number, shows: string): WalkChapter['steps'][number
     sh: `kubectl get cap tool-pods; kubectl wait cap/tool-pods --for=condition=ParametersValid=False --timeout=0
       portcullis rollout status cap/tool-pods; portcullis doctor`,
     prints: [
-      new RegExp(`^tool-pods +protect +Active +True +${revision} +${revision} +(\\d) +InvalidParameters `, 'm'),
+      new RegExp(
+        `^tool-pods +protect +Active +True +${revision} +${revision} +(\\d) +(?:\\S+ +)?InvalidParameters `,
+        'm',
+      ),
       /but InvalidParameters: 1 of 40 namespaces would be refused for their parameters: tool-12 \(/,
       /^warning PolicyIssue: clusteradmissionpolicy\/tool-pods$/m,
     ],
@@ -80,7 +83,7 @@ export const TENANTS: WalkChapter = {
       shows: 'sees that it serves, and that the parameters of all tenants are valid',
       sh: `kubectl wait cap/tool-pods --for=condition=Ready && kubectl wait cap/tool-pods --for=condition=ParametersValid
         kubectl get cap tool-pods`,
-      prints: [/^tool-pods +protect +Active +True +1 +1 +\d +Serving /m],
+      prints: [/^tool-pods +protect +Active +True +1 +1 +\d +(?:\S+ +)?Serving /m],
       probes: [...VALID, pod('tool-12', /^201$/)],
     },
     {
@@ -124,7 +127,7 @@ export const TENANTS: WalkChapter = {
       sh: 'kubectl get cap tool-pods; portcullis rollout status cap/tool-pods --watch=false',
       code: 1,
       prints: [
-        /^tool-pods +protect +Degraded +True +6 +5 +0 +InvalidParameters /m,
+        /^tool-pods +protect +Degraded +True +6 +5 +0 +(?:\S+ +)?InvalidParameters /m,
         /revision 6 failed: 2 of 40 namespaces would be refused for their parameters: tool-10, tool-11 \(/,
         /invalid before, and not counted: 1 namespace \(tool-12\)/,
         /^Correct the parameters of the namespaces that the message names; it is tried again by itself\./m,
@@ -143,7 +146,7 @@ export const TENANTS: WalkChapter = {
       sh: `kubectl get cap tool-pods; kubectl wait cap/tool-pods --for=condition=ParametersValid --timeout=0
         portcullis rollout status cap/tool-pods`,
       prints: [
-        /^tool-pods +protect +Active +True +6 +6 +\d +Serving /m,
+        /^tool-pods +protect +Active +True +6 +6 +\d +(?:\S+ +)?Serving /m,
         /tool-pods: Active: revision 6 serves on (\d) of \1 replicas$/m,
       ],
       probes: [pod('tool-12', /^201$/), pod('tool-13', /runAsUser: expected 1, got 7/, 7)],
