@@ -48,7 +48,7 @@ describe('kubectl portcullis', { skip: kubectl === undefined ? 'there is no kube
 
   it('completes commands, flags and their values', async () => {
     assert.deepEqual(await completions('roll'), ['rollout', ':4']);
-    assert.deepEqual(await completions('rollout', 'p'), ['pin', ':4']);
+    assert.deepEqual(await completions('rollout', 'p'), ['preview', 'pin', ':4']);
     assert.deepEqual(await completions('rollout', 'undo', '--to'), ['--to-revision', ':4']);
     assert.deepEqual(await completions('apply', '-f', ''), [':0']);
     assert.deepEqual(await completions('scaffold', 'policy', '--language', ''), ['cel', 'rego', 'gatekeeper', ':4']);

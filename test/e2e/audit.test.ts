@@ -243,6 +243,7 @@ describe('portcullis audit on a real API server', { skip: skipWithoutCluster() }
     const report = reportOf(result);
     assert.deepEqual(found(report), FOUND);
     assert.deepEqual(incomplete(report), [
+      '* policyexceptions Forbidden Forbidden',
       'ap/shop/own services Forbidden Forbidden',
       'cap/of-the-dead * Failed NotDiscovered',
       'cap/watched services Forbidden Forbidden',

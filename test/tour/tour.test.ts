@@ -425,7 +425,7 @@ describe('the tour', { skip: skipWithoutCluster(), timeout: 400_000 }, () => {
 
     it('explains what fields do', async () => {
       assert.match(succeeded(await kubectl('explain', 'cap.spec.module')), /registry:\/\//);
-      assert.match(succeeded(await kubectl('explain', 'cap.spec.backgroundAudit')), /no effect yet/);
+      assert.match(succeeded(await kubectl('explain', 'cap.spec.backgroundAudit')), /existing objects are judged/);
     });
   });
 
