@@ -12,7 +12,7 @@ import type { AuditPart } from './audit-kind.ts';
 import type { AuditPolicy } from './audit-policy.ts';
 import type { Coverage } from './coverage.ts';
 import type { AuditScope } from './plan-audit.ts';
-import { celSpec, ruleFor, samplePolicy } from './testing/sample-policies.ts';
+import { celSpec, ruleFor, samplePod, samplePolicy } from './testing/sample-policies.ts';
 
 const PODS = knownKind('v1', 'Pod');
 const SERVICES = knownKind('v1', 'Service');
@@ -23,16 +23,6 @@ const ROLES = knownKind('rbac.authorization.k8s.io/v1', 'ClusterRole');
 const BINDINGS = knownKind('rbac.authorization.k8s.io/v1', 'ClusterRoleBinding');
 
 const NOT_LATEST = "object.spec.containers.all(c, !c.image.endsWith(':latest'))";
-
-function pod(
-  namespace: string,
-  name: string,
-  image: string,
-  labels: Readonly<Record<string, string>> = {},
-): KubernetesObject {
-  const spec = { containers: [{ name: 'main', image }] };
-  return { apiVersion: 'v1', kind: 'Pod', metadata: { namespace, name, labels }, spec };
-}
 
 function deployment(namespace: string, name: string, image: string): KubernetesObject {
   const labels = { app: name };
@@ -73,8 +63,8 @@ describe('an audit of a cluster', () => {
       if (labels !== undefined) {
         await create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } });
       }
-      await create(PODS, pod(name, 'bad', 'web:latest', { app: 'web' }));
-      await create(PODS, pod(name, 'good', 'web:1'));
+      await create(PODS, samplePod(name, 'bad', 'web:latest', { app: 'web' }));
+      await create(PODS, samplePod(name, 'good', 'web:1'));
     }
     await create(DEPLOYMENTS, deployment('shop', 'web', 'web:latest'));
     const ports = [{ port: 80 }];

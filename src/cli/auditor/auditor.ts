@@ -12,24 +12,22 @@ import {
 } from '../../audit/index.ts';
 import { KubernetesCluster } from '../../cluster/index.ts';
 import { CLUSTER_OWNER, EvaluationHost } from '../../evaluation/index.ts';
-import { probeRoutes, RoutedServer } from '../../https/index.ts';
 import { createLog, type Logger } from '../../log/index.ts';
 import { MetricsEndpoint } from '../../metrics/index.ts';
 import { AUDITOR_FIELD_MANAGER, namespaceOfPolicyId } from '../../resources/index.ts';
-import { controlledCluster, LeaderElector, Runtime } from '../../runtime/index.ts';
+import { controlledCluster, Runtime } from '../../runtime/index.ts';
 import { endThreads, runInBackground } from '../../threads/index.ts';
-import { electionTimes } from '../controller/controller-flags.ts';
 import { connectionOf, folderUrl, policyCluster } from '../daemon-flags.ts';
+import { electionTimes, leaderElection } from '../controller/leader-election.ts';
 import { readServerSources } from '../module/read-sources.ts';
 import { readVerification } from '../module/read-verification.ts';
+import { operationsServer } from '../operations-server.ts';
 import { stopSignal } from '../signals.ts';
 import { report } from '../supervised.ts';
 import { auditorCommandWithFlags, type AuditorFlags } from './auditor-flags.ts';
 
 /** The Lease of leader election. */
 const LEASE = 'portcullis-auditor';
-/** Timeout of a request of the election as a share of the renew deadline, so that there is time for a second one. */
-const ELECTION_REQUEST_SHARE = 0.5;
 
 export function auditorCommand(): Command {
   return auditorCommandWithFlags().action(auditor);
@@ -72,31 +70,14 @@ async function auditor(flags: AuditorFlags): Promise<void> {
   logFindings(audit, log);
   const statuses = new StatusFindings(controlled);
   const reports = new ReportWriter({ ...controlled, findings: [audit, statuses] });
-  const requestTimeoutMs = Math.trunc(times.renewDeadlineMs * ELECTION_REQUEST_SHARE);
-  const election = running.use(
-    new KubernetesCluster(connection, { fieldManager: AUDITOR_FIELD_MANAGER, requestTimeoutMs }),
-  );
-  const elector = new LeaderElector({
-    ...times,
-    cluster: election,
-    namespace,
-    name: LEASE,
-    log,
-    metrics: controlled.metrics,
-  });
+  const { metrics } = controlled;
+  const election = { connection, fieldManager: AUDITOR_FIELD_MANAGER, times, namespace, name: LEASE, log, metrics };
+  const elector = leaderElection(running, election);
   const runtime = new Runtime({ log, ...(flags.leaderElect ? { elector } : {}) })
     .add('cache', controlled.caches, exceptions)
     .add('leader', audit, statuses, reports, new AuditStatusController({ ...controlled, audited: audit }));
   const pages = new MetricsEndpoint([controlled]);
-  const operations = new RoutedServer({
-    name: 'operations',
-    host: flags.operationsAddr,
-    port: flags.operationsPort,
-    routes: {
-      ...probeRoutes(() => runtime.notReady()),
-      '/metrics': ({ request, response }) => void pages.answer(request, response),
-    },
-  });
+  const operations = operationsServer(flags, pages, () => runtime.notReady());
   running.defer(() => operations.stop());
   const address = await operations.start();
   const ended = runtime.run(stop.signal);

@@ -42,8 +42,6 @@ import { addManagedFlags, type ManagedFlags } from './managed-flags.ts';
 
 /** Next to the default port 8081 of a policy server on the same machine. */
 const OPERATIONS_PORT = 8082;
-/** Leases have whole seconds, and with less than three of them a slow API server would end each leadership. Milliseconds. */
-const MIN_LEASE_MS = 3_000;
 /** The placeholder for the name of a PolicyServer in `--policy-server-url`. */
 const NAME = '{name}';
 
@@ -199,27 +197,6 @@ function progressDeadlineMs(text: string): number {
     throw usageError(`--progress-deadline ${text}: expected a duration from 1s to 24h`);
   }
   return ms;
-}
-
-/** Shares of the lease duration, those of Kubernetes' components: 15 s, 10 s, 2 s. */
-const RENEW_SHARE = 10 / 15;
-const RETRY_SHARE = 2 / 15;
-
-/** The times of the election, in milliseconds. */
-export function electionTimes(flags: Pick<ControllerFlags, 'leaseDuration'>): {
-  readonly leaseDurationMs: number;
-  readonly renewDeadlineMs: number;
-  readonly retryPeriodMs: number;
-} {
-  const leaseDurationMs = durationMs(flags.leaseDuration, '--lease-duration');
-  if (leaseDurationMs < MIN_LEASE_MS) {
-    throw usageError(`--lease-duration ${flags.leaseDuration}: expected at least ${MIN_LEASE_MS / 1000}s`);
-  }
-  return {
-    leaseDurationMs,
-    renewDeadlineMs: Math.trunc(leaseDurationMs * RENEW_SHARE),
-    retryPeriodMs: Math.trunc(leaseDurationMs * RETRY_SHARE),
-  };
 }
 
 /** Policy servers that the controller does not manage. */

@@ -15,9 +15,8 @@ import {
 } from '../../controller/index.ts';
 import { ensureCertificates, type WebhookTarget } from '../../lifecycle/index.ts';
 import { CONTROLLER_FIELD_MANAGER } from '../../resources/index.ts';
-import { controlledCluster, LeaderElector } from '../../runtime/index.ts';
+import { controlledCluster } from '../../runtime/index.ts';
 import type { ControlTls } from '../../control/index.ts';
-import { probeRoutes, RoutedServer } from '../../https/index.ts';
 import { createLog } from '../../log/index.ts';
 import { MetricsEndpoint } from '../../metrics/index.ts';
 import { connectionOf, controlTlsOf, folderUrl } from '../daemon-flags.ts';
@@ -29,13 +28,14 @@ import { report } from '../supervised.ts';
 import {
   controllerCommandWithFlags,
   type ControllerFlags,
-  electionTimes,
   remoteServers,
   rolloutSettings,
   type WebhookFlags,
   webhookFlags,
 } from './controller-flags.ts';
 import { copySettings } from './copies-flags.ts';
+import { electionTimes, leaderElection } from './leader-election.ts';
+import { operationsServer } from '../operations-server.ts';
 import { readServerSources } from '../module/read-sources.ts';
 import { readVerification } from '../module/read-verification.ts';
 import { governanceSettings } from './governance-flags.ts';
@@ -46,8 +46,6 @@ import { usernameIn } from './username.ts';
 
 /** The Lease of leader election. */
 const LEASE = 'portcullis-controller';
-/** Timeout of a request of the election as a share of the renew deadline, so that there is time for a second one. */
-const ELECTION_REQUEST_SHARE = 0.5;
 
 export function controllerCommand(): Command {
   return controllerCommandWithFlags().action(controller);
@@ -71,21 +69,9 @@ async function controller(flags: ControllerFlags): Promise<void> {
   const controlled = controlledCluster({ cluster, log });
   let notReady = (): string | undefined => 'the API server has not answered yet';
   const pages = new MetricsEndpoint([controlled]);
-  const operations = new RoutedServer({
-    name: 'operations',
-    host: flags.operationsAddr,
-    port: flags.operationsPort,
-    routes: {
-      ...probeRoutes(() => notReady()),
-      '/metrics': ({ request, response }) => void pages.answer(request, response),
-    },
-  });
+  const operations = operationsServer(flags, pages, () => notReady());
   running.defer(() => operations.stop());
   const address = await operations.start();
-  const requestTimeoutMs = Math.trunc(times.renewDeadlineMs * ELECTION_REQUEST_SHARE);
-  const election = running.use(
-    new KubernetesCluster(connection, { fieldManager: CONTROLLER_FIELD_MANAGER, requestTimeoutMs }),
-  );
   const { exemptNamespaces, namespace } = flags;
   const user = await usernameIn(cluster, log, stop.signal);
   const governance =
@@ -115,9 +101,10 @@ async function controller(flags: ControllerFlags): Promise<void> {
     identities: [...new Set([...(isServiceAccount(user) ? [user] : []), ...productIdentities(namespace)])],
     ...(flags.leaderElect
       ? {
-          elector: new LeaderElector({
-            ...times,
-            cluster: election,
+          elector: leaderElection(running, {
+            connection,
+            fieldManager: CONTROLLER_FIELD_MANAGER,
+            times,
             namespace,
             name: LEASE,
             log,
