@@ -116,6 +116,9 @@ describe('a worker that ends', () => {
   const crashes = (server: TestServer): Promise<number> =>
     server.metric('portcullis_worker_restarts_total', { reason: 'crash' });
 
+  /** Two workers, and a spare where a busy machine made a policy seem to hold one. */
+  const areReplaced = (threads: Threads): boolean => threads.evaluating().length >= 2;
+
   it('twice for one review fails only that review', async () => {
     using threads = new Threads();
     await using server = await startServer({ policies: { endless, good } });
@@ -147,7 +150,7 @@ describe('a worker that ends', () => {
     assert.equal(await crashes(server), 2);
     assert.equal(await server.metric('portcullis_policy_timeouts_total', { policy_name: 'endless' }), 1);
     assert.equal(await server.metric('portcullis_reviews_held'), 0);
-    await until(() => threads.evaluating().length === 2);
+    await until(() => areReplaced(threads));
   });
 
   it('under load loses no review, and its replacement serves the newest versions', async () => {
@@ -164,7 +167,7 @@ describe('a worker that ends', () => {
     try {
       for (let ended = 1; ended <= 4; ended += 1) {
         await threads.evaluating()[ended % 2]?.terminate();
-        await until(async () => (await crashes(server)) === ended && threads.evaluating().length === 2);
+        await until(async () => (await crashes(server)) === ended && areReplaced(threads));
         // A review that is hit twice fails: wait for those that were hit now.
         await ask(server, 'good', 20);
       }
