@@ -22,7 +22,7 @@ import {
 } from '../../src/resources/index.ts';
 import { EventRecorder, SharedCaches } from '../../src/runtime/index.ts';
 import { agentPod, rangePolicy } from '../../src/network-policy/testing/sample-cluster.ts';
-import { PolicyProjection } from '../../src/network-policy/policy-projection.ts';
+import { PolicyProjection, type PolicyProjectionOptions } from '../../src/network-policy/policy-projection.ts';
 import { annotationAccess } from '../../src/installation/objects/annotation-access.ts';
 import { withoutComments } from '../../src/installation/objects/comments.ts';
 import { EmbeddedCluster } from '../../src/apiserver/index.ts';
@@ -220,8 +220,12 @@ describe('the status of NetworkPolicies on a real API server', { skip: skipWitho
     ] as const) {
       let after = await cluster.get<KubernetesObject>(POLICIES, KEY);
       // What the API server answers: the running controller, which annotates nothing, removes the annotation at once.
-      const recording: Pick<Cluster, 'patch'> = {
-        patch: async (...request) => (after = await controller.patch(...request)),
+      const recording: PolicyProjectionOptions['cluster'] = {
+        patch: async <T extends KubernetesObject>(...request: Parameters<typeof controller.patch<T>>): Promise<T> => {
+          const written = await controller.patch<T>(...request);
+          after = written;
+          return written;
+        },
       };
       const { discovery } = controller;
       const projection = new PolicyProjection({ cluster: recording, discovery, policies, annotation, log });
