@@ -260,6 +260,19 @@ describe('the keeper of copies', () => {
     assert.deepEqual([scene.copied(), scene.refused()], [[two, three].toSorted(), []]);
   });
 
+  it('still has a copy, and says nothing else, when who receives it goes away', async () => {
+    await using scene = await Scene.start(64 * MIB);
+    const digest = scene.has(moduleOf(3 * MIB));
+    await scene.addReplica();
+    scene.add(revisionOf('p', digest));
+    await until(() => scene.copied().length === 1);
+    const { version } = scene.keeper.report();
+    const content = scene.keeper.find(['default'], digest)?.content as AsyncGenerator<Uint8Array>;
+    await content.next();
+    await assert.rejects(content.throw(new Error('Premature close')), /Premature close/);
+    assert.deepEqual([scene.copied(), scene.keeper.report().version], [[digest], version]);
+  });
+
   it('has its copies after a restart, without those that no revision needs or that are damaged', async () => {
     const names = ['p', 'q', 'r'];
     const digests: Digest[] = [];

@@ -276,20 +276,25 @@ export class ModuleKeeper implements Runnable, CopySource {
 
   /** The content of a copy; one that is damaged is fetched again. */
   async *#read(copy: ModuleCopy): AsyncGenerator<Uint8Array, void> {
+    const { copies } = this.#options;
     try {
-      yield* this.#options.copies.read(copy);
+      yield* copies.read(copy);
     } catch (error) {
-      this.#log.warn(
-        { digest: copy.digest, error: errorText(error) },
-        'the copy of a module was damaged and is removed',
-      );
-      const wanted = this.#options.wanted.get(copy);
-      if (wanted !== undefined) {
-        this.#want(wanted);
+      // Still there where the receiver went away.
+      if (copies.get(copy.policyServer, copy.digest) === undefined) {
+        this.#removed(copy, error);
       }
-      this.#changed();
       throw error;
     }
+  }
+
+  #removed(copy: ModuleCopy, error: unknown): void {
+    this.#log.warn({ digest: copy.digest, error: errorText(error) }, 'the copy of a module was damaged and is removed');
+    const wanted = this.#options.wanted.get(copy);
+    if (wanted !== undefined) {
+      this.#want(wanted);
+    }
+    this.#changed();
   }
 
   #changed(): void {

@@ -59,6 +59,17 @@ describe('ModuleCopies', () => {
     assert.deepEqual(await readdir(folder.path, { recursive: true }), ['copies', 'copies/default']);
   });
 
+  it('stay when a receiver goes away in the middle', async () => {
+    await using folder = await TemporaryFolder.create();
+    const copies = await opened(folder);
+    const copy = await copies.write('default', DIGEST, chunks(BYTES), BYTES.length);
+    const content = copies.read(copy);
+    await content.next();
+    // As a stream of it does that is destroyed.
+    await assert.rejects(content.throw(new Error('Premature close')), /Premature close/);
+    assert.ok((await contentOf(copies, copies.get('default', DIGEST))).equals(BYTES));
+  });
+
   it('that are damaged are removed: at the start, and when they are read, before they are complete', async () => {
     await using folder = await TemporaryFolder.create();
     const copies = await opened(folder);

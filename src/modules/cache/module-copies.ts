@@ -85,23 +85,28 @@ export class ModuleCopies {
     const { policyServer, digest } = copy;
     const hash = createHash('sha256');
     let last: Buffer | undefined;
-    try {
-      for await (const chunk of createReadStream(this.#path(policyServer, digest), { highWaterMark: CHUNK_BYTES })) {
-        if (last !== undefined) {
-          yield last;
-        }
-        last = chunk as Buffer;
-        hash.update(last);
+    for await (const chunk of this.#chunks(copy)) {
+      if (last !== undefined) {
+        yield last;
       }
-    } catch (error) {
-      await this.remove(policyServer, digest);
-      throw error;
+      last = chunk;
+      hash.update(last);
     }
     if (last === undefined || `sha256:${hash.digest('hex')}` !== digest) {
       await this.remove(policyServer, digest);
       throw new Error(`the copy of ${digest} is damaged`);
     }
     yield last;
+  }
+
+  /** A generator of its own, because an error of who receives a copy, who may go away, is thrown into {@link read}. */
+  async *#chunks({ policyServer, digest }: ModuleCopy): AsyncGenerator<Buffer, void> {
+    try {
+      yield* createReadStream(this.#path(policyServer, digest), { highWaterMark: CHUNK_BYTES });
+    } catch (error) {
+      await this.remove(policyServer, digest);
+      throw error;
+    }
   }
 
   /** Removes a copy, and the folder of a PolicyServer without any. */
