@@ -49,6 +49,7 @@ export class SlowLane {
   /** Of that, the time in which their policies did not wait for the host. */
   readonly #worked: SpentTimes;
   readonly #parked = new ParkedReviews();
+  readonly #lastCallMs: number;
   /** When a review that held no worker for long was answered last. */
   #othersAt = -Infinity;
 
@@ -56,10 +57,18 @@ export class SlowLane {
    * @param onTimeout called when a policy times out
    * @param size number of workers
    * @param ending threads that were ended and still run
+   * @param lastCallMs see {@link LAST_CALL_MS}
    */
-  constructor(table: PublishedTable, onTimeout: (policy: string) => void, size: number, ending = new EndingThreads()) {
+  constructor(
+    table: PublishedTable,
+    onTimeout: (policy: string) => void,
+    size: number,
+    ending = new EndingThreads(),
+    lastCallMs = LAST_CALL_MS,
+  ) {
     this.#table = table;
     this.#ending = ending;
+    this.#lastCallMs = lastCallMs;
     this.#onTimeout = onTimeout;
     this.#held = new SpentTimes(shareOfOwner(size) * TIME_SHARE, RESTRICT_MS);
     this.#worked = new SpentTimes(shareOfOwner(size) * TIME_SHARE, MAX_SPENT_MS);
@@ -260,7 +269,9 @@ export class SlowLane {
     }
     const now = performance.now();
     const stuck = new Set<string | undefined>(this.#ending.stuckOwners());
-    const expired = this.#parked.remove(({ expiresAt, owner }) => expiresAt - LAST_CALL_MS <= now || stuck.has(owner));
+    const expired = this.#parked.remove(
+      ({ expiresAt, owner }) => expiresAt - this.#lastCallMs <= now || stuck.has(owner),
+    );
     for (const job of expired) {
       // The other policies of a bucket still give their verdicts; timeouts are reported with the answer.
       job.without(job.isNamed ? [job.target] : (this.slowOf(job) ?? []));

@@ -68,6 +68,8 @@ export interface WorkerPoolOptions extends WorkerThreadsOptions {
   readonly onApplyFailure?: (id: string, message: string) => void;
   /** Reads an object that a review needs and that workers do not have, and publishes it. Default: there is no cluster. */
   readonly find?: (object: ObjectReference) => Promise<FindResult>;
+  /** How long before its end a review is evaluated without slow policies that found no room. Default: {@link LAST_CALL_MS}. */
+  readonly lastCallMs?: number;
 }
 
 /** Why a worker was replaced. */
@@ -91,7 +93,8 @@ export class WorkerPool {
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
-    this.#slowLane = new SlowLane(this.#table, (policy) => options.onTimeout?.(policy), options.size, this.#ending);
+    const onTimeout = (policy: string): void => options.onTimeout?.(policy);
+    this.#slowLane = new SlowLane(this.#table, onTimeout, options.size, this.#ending, options.lastCallMs);
     this.#threads = new WorkerThreads(options, this.#table, {
       received: (worker, message) => this.#receive(worker, message),
       failed: (error) =>
