@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { EmbeddedCluster } from '../apiserver/index.ts';
 import { ApiError, ClusterError } from '../cluster/index.ts';
 import type { Cluster } from '../cluster/index.ts';
+import { pause } from './clock.ts';
 import { RuntimeError } from './errors.ts';
 import { LeaderElector, LEASES } from './leader-elector.ts';
 import { aborted } from './runnable.ts';
@@ -11,23 +12,31 @@ import { silentLog } from './testing/silent-log.ts';
 
 const LEASE = { namespace: 'default', name: 'leader' };
 
+/** Time that a slow API server takes for a request: less than half of the time that a leader has to renew. Milliseconds. */
+const SLOW_MS = 3_000;
+
+type CableMode = 'open' | 'refused' | 'silent' | 'slow';
+
 /** A cluster that a test can disconnect. */
-function line(cluster: Cluster) {
-  const cable = { mode: 'open' as 'open' | 'refused' | 'silent', requests: 0 };
+function line(cluster: Cluster, clock: ManualClock) {
+  const cable = { mode: 'open' as CableMode, requests: 0 };
   const client = new Proxy(cluster, {
     get(target, property) {
       const value: unknown = Reflect.get(target, property);
       return typeof value !== 'function'
         ? value
         : (...args: unknown[]): unknown => {
+            const call = (): unknown => (value as (...all: unknown[]) => unknown).apply(target, args);
             cable.requests += 1;
             switch (cable.mode) {
               case 'refused':
                 return Promise.reject(new ClusterError('unreachable', 'cut'));
               case 'silent':
                 return new Promise(() => undefined);
+              case 'slow':
+                return pause(clock, SLOW_MS).then(() => call());
               default:
-                return (value as (...all: unknown[]) => unknown).apply(target, args);
+                return call();
             }
           };
     },
@@ -37,7 +46,7 @@ function line(cluster: Cluster) {
 
 interface Contestant {
   readonly elector: LeaderElector;
-  readonly cable: { mode: 'open' | 'refused' | 'silent'; requests: number };
+  readonly cable: { mode: CableMode; requests: number };
   readonly stop: () => void;
   readonly run: Promise<void>;
   working: boolean;
@@ -52,7 +61,7 @@ async function contest() {
     cluster: cluster.admin,
     clock,
     join(identity: string, work: (signal: AbortSignal) => Promise<void> = aborted): Contestant {
-      const { cable, client } = line(cluster.admin);
+      const { cable, client } = line(cluster.admin, clock);
       const elector = new LeaderElector({
         cluster: client,
         ...LEASE,
@@ -152,6 +161,21 @@ describe('LeaderElector', () => {
       assert.deepEqual([a.working, b.working], [true, false]);
     });
   }
+
+  it('leads, and is replaced, where each request of both takes as long as a renewal may', async () => {
+    await using test = await contest();
+    const a = test.join('a');
+    const b = test.join('b');
+    [a, b].forEach(({ cable }) => (cable.mode = 'slow'));
+    await test.pass(20_000);
+    const [leader, other] = a.working ? [a, b] : [b, a];
+    assert.deepEqual([leader.working, other.working], [true, false]);
+    await test.pass(60_000);
+    assert.equal(leader.working, true);
+    leader.cable.mode = 'refused';
+    await test.pass(40_000);
+    assert.deepEqual([leader.working, other.working], [false, true]);
+  });
 
   it('keeps leading through an outage shorter than its deadline', async () => {
     await using test = await contest();

@@ -234,10 +234,21 @@ export class LeaderElector {
 
   /** One attempt to acquire or renew. False: another process leads. */
   #tryToHold(signal: AbortSignal): Promise<boolean> {
-    // Half of the deadline, so that a request on a dead connection leaves time for another one.
-    const timeoutMs = this.#renewDeadlineMs / 2;
-    const leftMs = this.isLeader ? this.#leaderUntil - this.#clock.now() : timeoutMs;
-    return withinTime(this.#clock, Math.min(timeoutMs, leftMs), signal, (limit) => this.#hold(limit));
+    // A leader usually sends one request. Others send two, each of which may take as long: they replace it where it could have renewed.
+    if (!this.isLeader) {
+      return this.#hold(signal);
+    }
+    const leftMs = this.#leaderUntil - this.#clock.now();
+    return withinTime(this.#clock, Math.min(this.#requestMs, leftMs), signal, (limit) => this.#hold(limit));
+  }
+
+  /** Half of the renew deadline, so that a request on a dead connection leaves time for another one. Milliseconds. */
+  get #requestMs(): number {
+    return this.#renewDeadlineMs / 2;
+  }
+
+  #request<T>(signal: AbortSignal, send: (limit: AbortSignal) => Promise<T>): Promise<T> {
+    return withinTime(this.#clock, this.#requestMs, signal, send);
   }
 
   async #hold(signal: AbortSignal): Promise<boolean> {
@@ -254,7 +265,7 @@ export class LeaderElector {
     const { cluster, namespace, name } = this.#options;
     let lease: Lease;
     try {
-      lease = await cluster.get(LEASES, { namespace, name }, { signal });
+      lease = await this.#request(signal, (limit) => cluster.get(LEASES, { namespace, name }, { signal: limit }));
     } catch (error) {
       if (error instanceof ApiError && error.reason === 'NotFound') {
         // The previous holder may not have noticed yet that the Lease was deleted.
@@ -300,10 +311,11 @@ export class LeaderElector {
       leaseTransitions: (old?.leaseTransitions ?? 0) + (isOurs || lease === undefined ? 0 : 1),
     };
     try {
-      const written =
+      const written = await this.#request(signal, (limit) =>
         lease === undefined
-          ? await cluster.create<Lease>(LEASES, { ...LEASE_HEAD, metadata: { namespace, name }, spec }, { signal })
-          : await cluster.update<Lease>(LEASES, { ...lease, ...LEASE_HEAD, spec }, { signal });
+          ? cluster.create<Lease>(LEASES, { ...LEASE_HEAD, metadata: { namespace, name }, spec }, { signal: limit })
+          : cluster.update<Lease>(LEASES, { ...lease, ...LEASE_HEAD, spec }, { signal: limit }),
+      );
       this.#observe(written);
     } catch (error) {
       const isRace = error instanceof ApiError && (error.reason === 'Conflict' || error.reason === 'AlreadyExists');
