@@ -8,7 +8,7 @@ import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { run } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import reporter from './test-reporter.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -24,9 +24,12 @@ const suites = chosenSuites.length > 0 ? chosenSuites : names.length > 0 ? SUITE
 // The smallest machine of the project has two cores, and a file uses half of one or more: it waits for processes and rollouts.
 // With more files, some reviews take longer than policies may.
 const FILES_AT_ONCE = 3;
-const FILE_TIMEOUT_MS = 480_000;
+/** Of a test, or of a suite with its tests. */
+const TIMEOUT_MS = 480_000;
 /** Forty disasters, each of which takes half a minute or more. */
-const FULL_FILE_TIMEOUT_MS = 3_600_000;
+const FULL_TIMEOUT_MS = 3_600_000;
+/** Flags of the processes of tests. */
+const LOADED = ['--import', pathToFileURL(join(root, 'tools/test-process-end.ts')).href];
 /** Takes twice as long as any other file: first, because it would be the last to end otherwise. */
 const LONGEST = 'test/lifecycle/scenarios.test.ts';
 
@@ -44,7 +47,7 @@ async function inOneProcess(files: readonly string[]): Promise<boolean> {
   if (files.length === 0) {
     return true;
   }
-  const flags = ['--test', '--test-isolation=none', '--test-reporter=./tools/test-reporter.ts'];
+  const flags = [...LOADED, '--test', '--test-isolation=none', '--test-reporter=./tools/test-reporter.ts'];
   const runner = spawn(process.execPath, [...flags, ...files], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
   const [code] = (await once(runner, 'exit')) as [number | null];
   return code === 0;
@@ -57,8 +60,8 @@ async function inProcesses(files: readonly string[]): Promise<boolean> {
   }
   let hasPassed = true;
   const paths = files.map((file) => join(root, file));
-  const timeout = files.some((file) => full.includes(file)) ? FULL_FILE_TIMEOUT_MS : FILE_TIMEOUT_MS;
-  const events = run({ files: paths, concurrency: FILES_AT_ONCE, timeout });
+  const timeout = files.some((file) => full.includes(file)) ? FULL_TIMEOUT_MS : TIMEOUT_MS;
+  const events = run({ files: paths, concurrency: FILES_AT_ONCE, timeout, execArgv: [...LOADED] });
   events.on('test:fail', () => (hasPassed = false));
   await pipeline(events, reporter, process.stdout, { end: false });
   return hasPassed;
