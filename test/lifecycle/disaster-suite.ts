@@ -1,5 +1,5 @@
 // Disasters, for any API server.
-import { after, before, describe, it } from 'node:test';
+import { after, before, beforeEach, describe, it } from 'node:test';
 import { type Disaster, POLICIES_OF_DISASTERS } from './disaster-cases.ts';
 import { RolloutLab } from './rollout-lab.ts';
 import type { LabTarget } from './rollout-lab-target.ts';
@@ -16,6 +16,9 @@ export function describeDisasters(
     let lab: RolloutLab;
     before(async () => {
       lab = await RolloutLab.start(open, { controllers: 0 });
+    });
+    beforeEach(({ signal }) => {
+      lab.signal = signal;
     });
     after(async () => {
       // Undefined if the start failed.

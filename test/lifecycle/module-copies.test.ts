@@ -49,8 +49,8 @@ function ask(address: string, path: string, { certFile, keyFile, caFile }: Contr
 }
 
 describe('copies of modules on controllers', () => {
-  it('serve when all policy servers lost their modules, and the source is down', { timeout: 300_000 }, async () => {
-    await using lab = await RolloutLab.start(embeddedTarget, { controllers: 2 });
+  it('serve when all policy servers lost their modules, and the source is down', async ({ signal }) => {
+    await using lab = await RolloutLab.start(embeddedTarget, { signal, controllers: 2 });
     const name = 'copies';
     await lab.namespace(name);
     await lab.create(requiresLabel(name, await lab.module('copies.wasm'), 'v0'));
@@ -89,8 +89,8 @@ describe('copies of modules on controllers', () => {
     assert.ok(!(await statuses(await lab.control.ofNobody(), '/copies')).includes(200));
   });
 
-  it('serve when policy servers are back before the controller, which has its disk', { timeout: 300_000 }, async () => {
-    await using lab = await RolloutLab.start(embeddedTarget, { replicas: 1 });
+  it('serve when policy servers are back before the controller, which has its disk', async ({ signal }) => {
+    await using lab = await RolloutLab.start(embeddedTarget, { signal, replicas: 1 });
     await lab.namespace('order');
     await lab.create(requiresLabel('order', await lab.module('order.wasm'), 'v0'));
     await lab.reaches('order', 'Active', ({ copies }) => copies?.controllers === 1);
@@ -106,8 +106,8 @@ describe('copies of modules on controllers', () => {
     await lab.reaches('order', 'Active', ({ copies }) => copies?.servers === 1 && copies.controllers === 1);
   });
 
-  it('are reported where they are too few', { timeout: 300_000 }, async () => {
-    await using lab = await RolloutLab.start(embeddedTarget, { replicas: 1 });
+  it('are reported where they are too few', async ({ signal }) => {
+    await using lab = await RolloutLab.start(embeddedTarget, { signal, replicas: 1 });
     await lab.namespace('few');
     await lab.create(requiresLabel('few', await lab.module('few.wasm'), 'v0'));
     const { status } = await lab.reaches('few', 'Active', ({ copies }) => copies?.controllers === 1);

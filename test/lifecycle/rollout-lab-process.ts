@@ -80,8 +80,9 @@ export class LabProcess {
     return await Promise.race([promise, gone]);
   }
 
-  hasLogged(message: string): boolean {
-    return this.#entries.some(({ msg }) => msg === message);
+  /** Its log. */
+  get entries(): readonly LogEntry[] {
+    return this.#entries;
   }
 
   async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {

@@ -27,6 +27,7 @@ import {
   type AdmissionPolicyStatus,
   type ResourceType,
 } from '../../src/resources/index.ts';
+import { aborted } from '../../src/runtime/index.ts';
 import type { ControlTls } from '../../src/control/index.ts';
 import { REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../../src/control/access-rules/index.ts';
 import { ensureLocalCertificates, type LocalCertificates } from '../../src/control/certificates/index.ts';
@@ -34,7 +35,7 @@ import { eventually } from '../cluster/eventually.ts';
 import { example, moduleBytes } from '../server/harness.ts';
 import { ControlCertificates } from '../../src/control/testing/index.ts';
 import { Balancer } from './rollout-lab-balancer.ts';
-import { LabProcess } from './rollout-lab-process.ts';
+import { LabProcess, type LogEntry } from './rollout-lab-process.ts';
 import { ApiProxy } from './rollout-lab-proxy.ts';
 import { ModuleWeb, Road } from './rollout-lab-sources.ts';
 import type { LabTarget, LabUser } from './rollout-lab-target.ts';
@@ -76,6 +77,8 @@ export interface LabOptions {
   readonly replicas?: number;
   /** Default: 1. Several controllers elect a leader. */
   readonly controllers?: number;
+  /** See {@link RolloutLab.signal}. */
+  readonly signal?: AbortSignal;
 }
 
 export class RolloutLab implements AsyncDisposable {
@@ -93,6 +96,8 @@ export class RolloutLab implements AsyncDisposable {
   readonly controllers: LabProcess[] = [];
   /** Folders of the controllers with copies of modules. */
   readonly copies: string[] = [];
+  /** Of the running test: waits and streams end with it, also when it has timed out and nothing else ends its function. */
+  signal: AbortSignal = new AbortController().signal;
   readonly #stack: AsyncDisposableStack;
   readonly #clients = new Map<LabUser, KubernetesCluster>();
   #started = 0;
@@ -131,6 +136,7 @@ export class RolloutLab implements AsyncDisposable {
       const certificates = await ensureLocalCertificates(join(folder, 'pki'));
       const control = await ControlCertificates.create(join(folder, 'control-pki'));
       const lab = new RolloutLab({ target, proxy, web, balancer, folder, certificates, control, stack });
+      lab.signal = options.signal ?? lab.signal;
       stack.defer(() => lab.#clients.forEach((client) => client.close()));
       stack.defer(() => lab.endProcesses('SIGKILL'));
       await lab.#install();
@@ -220,7 +226,7 @@ export class RolloutLab implements AsyncDisposable {
       this.folder,
     );
     this.controllers.push(process);
-    await process.logs('controller ready');
+    await this.logged(process, 'controller ready');
     return process;
   }
 
@@ -233,7 +239,10 @@ export class RolloutLab implements AsyncDisposable {
   async revive(): Promise<void> {
     await this.target.revive();
     this.proxy.setUpstream(this.target.upstream);
-    await eventually(() => this.cluster.get(kind('v1', 'Namespace'), { name: NAMESPACE }), { timeoutMs: WAIT_MS });
+    await this.eventually(
+      () => this.cluster.get(kind('v1', 'Namespace'), { name: NAMESPACE }),
+      () => 'the API server to answer',
+    );
   }
 
   create<T extends KubernetesObject>(object: T): Promise<T> {
@@ -291,12 +300,32 @@ export class RolloutLab implements AsyncDisposable {
 
   /** Retries until it does not throw. On a timeout, the error contains the last failure and the logs of processes. */
   async eventually<T>(attempt: () => Promise<T>, what: () => string): Promise<T> {
+    const { signal } = this;
     try {
-      return await eventually(attempt, { timeoutMs: WAIT_MS, intervalMs: 10 });
+      return await eventually(attempt, { timeoutMs: WAIT_MS, intervalMs: 10, signal });
     } catch (error) {
-      const tails = [...this.controllers, ...this.replicas.map(({ process }) => process)].map(({ tail }) => tail);
-      throw new Error(`waited for ${what()}\n${tails.join('\n')}`, { cause: error });
+      throw this.#waitedFor(what(), error);
     }
+  }
+
+  /** Resolves with an event, in the same time, and fails likewise. */
+  async event<T>(event: Promise<T>, what: string): Promise<T> {
+    const over = AbortSignal.any([this.signal, AbortSignal.timeout(WAIT_MS)]);
+    try {
+      return await Promise.race([event, aborted(over).then(() => Promise.reject(over.reason as Error))]);
+    } catch (error) {
+      throw this.#waitedFor(what, error);
+    }
+  }
+
+  /** Resolves with the first log line of a process with this message. */
+  logged(process: LabProcess, message: string): Promise<LogEntry> {
+    return this.event(process.logs(message), `${process.name} to log "${message}"`);
+  }
+
+  #waitedFor(what: string, cause: unknown): Error {
+    const tails = [...this.controllers, ...this.replicas.map(({ process }) => process)].map(({ tail }) => tail);
+    return new Error(`waited for ${what}\n${tails.join('\n')}`, { cause });
   }
 
   /** The rejection of a config map in a namespace, by a dry run. */
@@ -357,7 +386,7 @@ export class RolloutLab implements AsyncDisposable {
   }
 
   async #answers(replica: LabReplica): Promise<void> {
-    const { admission } = await replica.process.logs('policy server ready');
+    const { admission } = await this.logged(replica.process, 'policy server ready');
     replica.admission = String(admission);
     this.balance();
   }

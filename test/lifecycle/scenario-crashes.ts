@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../src/resources/index.ts';
 import { ANNOTATIONS } from '../../src/resources/index.ts';
-import { eventually } from '../cluster/eventually.ts';
+import { LEASES } from '../../src/runtime/index.ts';
 import type { LabProcess } from './rollout-lab-process.ts';
-import { kind, labelOf, requiresLabel, type RolloutLab } from './rollout-lab.ts';
+import { kind, labelOf, NAMESPACE, requiresLabel, type RolloutLab } from './rollout-lab.ts';
 import type { ApiRequest } from './rollout-lab-proxy.ts';
 import type { CrashedPart } from './rollout-lab-target.ts';
 import { RELAXED_PAUSE_MS, ReviewStream } from './scenario-stream.ts';
@@ -93,7 +93,10 @@ export async function crashesAtEveryStep(
     const dies = { victim: 'controller', what: `controller dies ${when} the shared webhook ${what}`, when } as const;
     await crash(lab, { ...dies, name, label, is: writesWebhooks, rest: { rules } });
     const expected = rules === WIDE ? label : undefined;
-    await eventually(async () => assert.equal(labelOf(await refusalOfAccount(lab, name)), expected, dies.what));
+    await lab.eventually(
+      async () => assert.equal(labelOf(await refusalOfAccount(lab, name)), expected),
+      () => `service accounts to be judged anew after ${dies.what}`,
+    );
   }
   const revisions = await lab.revisions(name);
   const numbers = revisions.map(({ spec }) => spec.revision);
@@ -138,10 +141,7 @@ async function crash(lab: RolloutLab, { name, label, victim, what, is, when, res
   await using stream = new ReviewStream(lab, name, { isApiServerOnly: true, pauseMs: RELAXED_PAUSE_MS });
   const hold = lab.proxy.hold((request) => request.user === 'controller' && is(request, name), when);
   await lab.change(name, { settings: { labels: [label] }, ...rest });
-  await Promise.race([
-    hold.reached,
-    new Promise((_, reject) => setTimeout(() => reject(new Error(`never came: ${what}`)), 20_000).unref()),
-  ]);
+  await lab.event(hold.reached, `the moment when ${what}`);
   switch (victim) {
     case 'controller':
       await endController(lab);
@@ -180,24 +180,34 @@ export async function endController(lab: RolloutLab): Promise<void> {
   lab.controllers.length = 0;
 }
 
-/** Kills the leader of two controllers during a rollout; the other one completes it. */
+/** Kills the leader of two controllers during a rollout, whichever leads by then; the other one completes it. */
 export async function leaderIsReplaced(lab: RolloutLab): Promise<void> {
   const name = 'leader';
   await enforced(lab, requiresLabel(name, await lab.module('leader.wasm'), 'old'), 'old');
   await endController(lab);
-  const first = await lab.addController(true);
-  await first.logs('leading');
-  const second = await lab.addController(true);
-  assert.equal(second.hasLogged('leading'), false);
+  const [first, second] = [await lab.addController(true), await lab.addController(true)];
   await using stream = new ReviewStream(lab, name, { pauseMs: RELAXED_PAUSE_MS });
   const hold = lab.proxy.hold((request) => request.user === 'controller' && writesState('Serving')(request));
   await lab.change(name, { settings: { labels: ['new'] } } satisfies JsonObject);
-  await hold.reached;
-  await first.end('SIGKILL');
+  await lab.event(hold.reached, 'the leader to have the revision serve');
+  const before = await holderOfLease(lab);
+  const [leader, other] = before === identityOf(first) ? [first, second] : [second, first];
+  await leader.end('SIGKILL');
   hold.drop();
-  lab.controllers.splice(0, lab.controllers.length, second satisfies LabProcess);
-  await second.logs('leading');
+  await lab.eventually(
+    async () => assert.equal(await holderOfLease(lab), identityOf(other)),
+    () => 'the other controller to lead',
+  );
   await lab.reaches(name, 'Active');
   await refuses(lab, name, 'new');
   assert.deepEqual((await stream.end()).filter(({ what }) => !['old', 'new'].includes(what)).slice(0, 3), []);
+}
+
+async function holderOfLease(lab: RolloutLab): Promise<string | undefined> {
+  return (await lab.cluster.get(LEASES, { namespace: NAMESPACE, name: 'portcullis-controller' })).spec?.holderIdentity;
+}
+
+/** The identity of a controller in the election, which its log has since it waited for leadership, or led. */
+function identityOf(controller: LabProcess): unknown {
+  return controller.entries.find(({ identity }) => identity !== undefined)?.['identity'];
 }

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '../../src/cluster/index.ts';
 import { ANNOTATIONS, type JsonObject, type KubernetesObject, policyId } from '../../src/resources/index.ts';
-import { eventually } from '../cluster/eventually.ts';
 import { kind, type Policy, type RolloutLab } from './rollout-lab.ts';
 
 const NAME = 'mutant';
@@ -94,8 +93,9 @@ export async function mutatesAndCeasesTo(lab: RolloutLab): Promise<void> {
     ] as const) {
       await lab.change(NAME, change);
       await isEverywhere(revision);
-      await eventually(async () =>
-        assert.deepEqual(await pathsAsked(lab), [`/admit/${kindOfWebhook}.${policyId(POLICY)}`]),
+      await lab.eventually(
+        async () => assert.deepEqual(await pathsAsked(lab), [`/admit/${kindOfWebhook}.${policyId(POLICY)}`]),
+        () => `its ${kindOfWebhook} webhook alone`,
       );
       const since = seen.length;
       await lab.eventually(

@@ -65,7 +65,7 @@ async function controllerIsKilled(lab: RolloutLab, name: string): Promise<void> 
       when,
     );
     await lab.annotate(name, { [ANNOTATIONS.refresh]: `killed ${when}` });
-    await hold.reached;
+    await lab.event(hold.reached, 'the controller to create a revision');
     await endController(lab);
     hold.drop();
     await lab.addController();

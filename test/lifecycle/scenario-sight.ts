@@ -10,7 +10,6 @@ import {
   type ResourceType,
 } from '../../src/resources/index.ts';
 import { findBinary } from '../cluster/binaries.ts';
-import { eventually } from '../cluster/eventually.ts';
 import { kind, NAMESPACE, type Policy, requiresLabel, type RolloutLab } from './rollout-lab.ts';
 import type { LabUser } from './rollout-lab-target.ts';
 import { enforced } from './scenario-updates.ts';
@@ -92,7 +91,10 @@ export async function monitorInforms(lab: RolloutLab): Promise<void> {
     assert.match(message ?? '', /has no label "kept"/);
   }
   const described = (): Promise<string> => kubectl(lab, 'admin', 'describe', 'cap', 'informs');
-  await eventually(async () => assert.match(await described(), /WouldReject.*would have rejected \d requests?/));
+  await lab.eventually(
+    async () => assert.match(await described(), /WouldReject.*would have rejected \d requests?/),
+    () => 'an event that counts requests',
+  );
   assert.match(await kubectl(lab, 'admin', 'get', 'cap', 'informs', '-o', 'wide'), /WOULD REJECT[^]*informs/);
   await lab.change('informs', { mode: 'protect' });
   await lab.reaches('informs', 'Active', ({ mode, monitored }) => mode === 'protect' && monitored === undefined);
@@ -114,20 +116,26 @@ export async function tenantsSeeTheirOwn(lab: RolloutLab): Promise<void> {
     ['blue', 'red'],
   ] as const) {
     const cluster = lab.as(tenant);
-    await eventually(async () => {
-      const policy = await cluster.get(NAMESPACED, { namespace: tenant, name: 'own' });
-      assert.equal(policy.status?.phase, 'Error');
-      assert.match(policy.status.message ?? '', new RegExp(`secret_of_${tenant}`));
-      assert.deepEqual(
-        policy.status.revisions?.map(({ revision, state, declared }) => [revision, state, declared]),
-        [[1, 'Failed', true]],
-      );
-    });
-    await eventually(async () => {
-      const { items } = await cluster.list(EVENTS, { namespace: tenant });
-      assert.ok(items.length > 0, 'they see their own events');
-      assert.ok(!JSON.stringify(items).includes(`secret_of_${other}`));
-    });
+    await lab.eventually(
+      async () => {
+        const policy = await cluster.get(NAMESPACED, { namespace: tenant, name: 'own' });
+        assert.equal(policy.status?.phase, 'Error');
+        assert.match(policy.status.message ?? '', new RegExp(`secret_of_${tenant}`));
+        assert.deepEqual(
+          policy.status.revisions?.map(({ revision, state, declared }) => [revision, state, declared]),
+          [[1, 'Failed', true]],
+        );
+      },
+      () => `the status of the policy of ${tenant}`,
+    );
+    await lab.eventually(
+      async () => {
+        const { items } = await cluster.list(EVENTS, { namespace: tenant });
+        assert.ok(items.length > 0, 'they see their own events');
+        assert.ok(!JSON.stringify(items).includes(`secret_of_${other}`));
+      },
+      () => `events for ${tenant}`,
+    );
     await forbidden(cluster.get(NAMESPACED, { namespace: other, name: 'own' }), 'policies of others');
     await forbidden(cluster.list(NAMESPACED, {}), 'all policies');
     await forbidden(cluster.list(EVENTS, { namespace: other }), 'events of others');

@@ -64,6 +64,7 @@ export class ReviewStream implements AsyncDisposable {
           );
     const paced = options.perSecond === undefined ? [] : [this.#pace(options.perSecond)];
     this.#running = Promise.all([...viaApiServer, ...direct, ...paced]);
+    lab.signal.addEventListener('abort', () => this.#abandon(), { once: true });
   }
 
   /** Verdicts with none of these labels. */
@@ -74,8 +75,14 @@ export class ReviewStream implements AsyncDisposable {
   async end(): Promise<readonly Verdict[]> {
     this.#isOver = true;
     await this.#running;
-    this.#agent.destroy();
+    this.#abandon();
     return this.verdicts;
+  }
+
+  /** Ends it without the reviews that are under way. */
+  #abandon(): void {
+    this.#isOver = true;
+    this.#agent.destroy();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,5 +1,5 @@
 // The scenarios of the lifecycle, for any API server.
-import { after, before, describe, it } from 'node:test';
+import { after, before, beforeEach, describe, it } from 'node:test';
 import { RolloutLab } from './rollout-lab.ts';
 import type { LabTarget } from './rollout-lab-target.ts';
 import { tenantsNeedCapabilities } from './scenario-capabilities.ts';
@@ -43,6 +43,9 @@ export function describeScenarios(
     let lab: RolloutLab;
     before(async () => {
       lab = await RolloutLab.start(open);
+    });
+    beforeEach(({ signal }) => {
+      lab.signal = signal;
     });
     after(async () => {
       // Undefined if the start failed.

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { writeMetadata } from '../../src/modules/index.ts';
 import type { JsonObject } from '../../src/resources/index.ts';
-import { eventually } from '../cluster/eventually.ts';
 import { example, moduleBytes } from '../server/harness.ts';
 import { kind, labelOf, type Policy, requiresLabel, type RolloutLab } from './rollout-lab.ts';
 import { RELAXED_PAUSE_MS, ReviewStream } from './scenario-stream.ts';
@@ -21,7 +20,10 @@ export async function enforced(lab: RolloutLab, policy: Policy, label: string): 
 
 /** Waits until the API server rejects objects without this label: it learns of webhooks a moment late. */
 export async function refuses(lab: RolloutLab, name: string, label: string): Promise<void> {
-  await eventually(async () => assert.equal(labelOf(await lab.refusal(name)), label));
+  await lab.eventually(
+    async () => assert.equal(labelOf(await lab.refusal(name)), label),
+    () => `objects without the label ${label} to be rejected`,
+  );
 }
 
 /** An invalid change. */
