@@ -336,7 +336,8 @@ describe('the status of NetworkPolicies', () => {
       { subresource: 'status' },
     );
     await until(async () => (await accepted())?.status === 'False');
-    assert.equal(events.at(-1), 'NetworkPolicy/myegress: NetworkPolicyStatusOverwritten');
+    // It is reported once it is restored.
+    await until(async () => events.at(-1) === 'NetworkPolicy/myegress: NetworkPolicyStatusOverwritten');
   });
 
   it('restores an entry that another field manager takes over, and reports it', async () => {
@@ -344,6 +345,7 @@ describe('the status of NetworkPolicies', () => {
     await applyStatus([{ controllerName: 'cilium.io/agent', version: '99.0.0', conditions: [ACCEPTED_BY_OTHER] }]);
     await until(async () => (await accepted())?.status === 'False');
     await until(async () => (await status()).status?.providers?.[0]?.version === 'v1.15.4');
+    await until(async () => events.length > count);
     assert.deepEqual(events.slice(count), ['NetworkPolicy/myegress: NetworkPolicyStatusOverwritten']);
     await applyStatus([]);
   });
