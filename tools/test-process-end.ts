@@ -4,9 +4,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { after } from 'node:test';
 
 /** Time for what ends by itself after the tests, such as idle connections. Milliseconds. */
-const GRACE_MS = Number(new URL(import.meta.url).searchParams.get('graceMs') ?? 20_000);
+const GRACE_MS = Number(new URL(import.meta.url).searchParams.get('graceMs') ?? 60_000);
 /** Time for all tests of a process and the hooks of suites, which have no limit of their own. Milliseconds. */
-const LIMIT_MS = 1_500_000;
+const LIMIT_MS = 3_600_000;
 /** The same of a long suite. Milliseconds. */
 const FULL_LIMIT_MS = 4 * 3_600_000;
 

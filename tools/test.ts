@@ -30,8 +30,20 @@ const TIMEOUT_MS = 480_000;
 const FULL_TIMEOUT_MS = 3_600_000;
 /** Flags of the processes of tests. */
 const LOADED = ['--import', pathToFileURL(join(root, 'tools/test-process-end.ts')).href];
-/** Takes twice as long as any other file: first, because it would be the last to end otherwise. */
-const LONGEST = 'test/lifecycle/scenarios.test.ts';
+/** The longest files start first, in this order: otherwise some core would have nothing to do while one of them ends alone. */
+const LONGEST = [
+  'test/lifecycle/scenarios.test.ts',
+  'test/walk/walk.test.ts',
+  'test/cli/install.test.ts',
+  'test/cli/preview.test.ts',
+  'test/cli/rollout.test.ts',
+  'test/cli/start.test.ts',
+  'test/work/work.test.ts',
+  'test/e2e/install.test.ts',
+  'test/cli/run.test.ts',
+  'test/e2e/audit-agreement.test.ts',
+  'test/cli/documentation.test.ts',
+];
 
 /** The selected files of a suite: all, or those whose path contains a name. */
 function filesOf(suite: string, pattern: string, exclude: readonly string[] = []): readonly string[] {
@@ -68,7 +80,8 @@ async function inProcesses(files: readonly string[]): Promise<boolean> {
 }
 
 function longestFirst(files: readonly string[]): readonly string[] {
-  return files.toSorted((a, b) => Number(b === LONGEST) - Number(a === LONGEST));
+  const rank = (file: string): number => (LONGEST.includes(file) ? LONGEST.indexOf(file) : LONGEST.length);
+  return files.toSorted((a, b) => rank(a) - rank(b));
 }
 
 // Test files, commands and workers load the same sources: each file is compiled once.

@@ -620,8 +620,8 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
       return (await Promise.all(kinds.map(async (kind) => await names(`${kind}${selector}`)))).flat();
     };
     let lines = 1;
-    // At the end of the doubling steps the command is not ended any more.
-    for (; ; lines = lines * 2) {
+    // At the end of the growing steps the command is not ended any more.
+    for (; ; lines = lines * 4) {
       await done('install', '--no-wait');
       await cluster.expect('POST', CONFIGURATIONS, configuration('portcullis-default', OURS));
       await cluster.expect('PATCH', `${POLICIES}/left/status`, { status: ACTIVE });

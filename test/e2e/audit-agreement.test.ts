@@ -7,7 +7,7 @@ import { SERVER_FIELDS } from './audit-agreement-policies.ts';
 import { VALUES } from './install-case.ts';
 import { InstallLab } from './install-lab.ts';
 
-const COUNT = 200;
+const COUNT = 100;
 
 describe('the verdicts of an audit', { skip: skipWithoutCluster() }, () => {
   let lab: InstallLab;

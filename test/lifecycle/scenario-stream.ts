@@ -31,7 +31,7 @@ export interface StreamOptions {
 /** The requests that the policies of the scenarios match: they are cluster-wide and do not mutate. */
 const PATH = '/admit/validating.fail.equivalent.cluster.v1?timeout=10s';
 /** Interval for scenarios of many seconds, most of which processes need to start. Milliseconds. */
-export const RELAXED_PAUSE_MS = 20;
+export const RELAXED_PAUSE_MS = 50;
 /** Connections to one replica: as many as a few API servers have. */
 const MAX_SOCKETS = 64;
 /** Interval of checks whether more reviews are due. Milliseconds. */
