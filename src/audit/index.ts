@@ -17,4 +17,5 @@ export { LookedUpObjects } from './auditor/looked-up-objects.ts';
 export { AuditStatusController } from './policy-status/audit-status-controller.ts';
 export { REPORT_SELECTOR } from './access-rules/report-labels.ts';
 export { ReportWriter } from './reports/report-writer.ts';
+export { RevisionPreviews } from './revision-previews/revision-previews.ts';
 export { isStatusPolicy, StatusFindings } from './status-findings/status-findings.ts';

@@ -1,5 +1,4 @@
 // The parts of a controller that manages the pods, Services and certificates of policy servers.
-import { AUDITOR_ACCOUNT } from '../audit/access-rules/index.ts';
 import { join } from 'node:path';
 import { Gauge } from 'prom-client';
 import {
@@ -22,7 +21,7 @@ import {
 } from '../lifecycle/index.ts';
 import { POLICY_SERVER_PREFIX, policyServerObjectName } from '../lifecycle/access-rules/index.ts';
 import { tenantCapabilities } from '../lifecycle/grants/index.ts';
-import { POLICY_SERVERS, type PolicyServerObject } from '../resources/index.ts';
+import { AUDITOR_ACCOUNT, POLICY_SERVERS, type PolicyServerObject } from '../resources/index.ts';
 import { type ControlledCluster, type ObjectCache, type Runnable, withWriteBackoff } from '../runtime/index.ts';
 import type { ControlTls } from '../control/index.ts';
 import type { TlsFiles } from '../https/index.ts';

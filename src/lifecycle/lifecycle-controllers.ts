@@ -154,11 +154,12 @@ export class LifecycleControllers implements Runnable {
       checks &&
       new TypeCheckReports({ checks, openApi: cluster.openApi, requeue: (policy) => this.#enqueue(policy), log });
     const all = (): readonly AdmissionPolicyObject[] => POLICY_KINDS.flatMap((kind) => caches.cache(kind).list());
+    const audited = options.isAudited === undefined ? {} : { isAudited: options.isAudited };
     const shared = {
       ...rest,
       ...(registry === undefined ? {} : { metrics: new LifecycleMetrics(registry, all) }),
       policyServers,
-      revisions: new RevisionStore({ cluster, cache: revisions, namespace }),
+      revisions: new RevisionStore({ ...audited, cluster, cache: revisions, namespace }),
       webhooks: this.#webhooks,
       prevalidations: this.#prevalidations,
       warnings: this.#warnings,

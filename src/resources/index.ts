@@ -93,6 +93,8 @@ export {
 } from './kind-declarations/common-schemas.ts';
 export { MAX_AUDIT_MESSAGE, MAX_AUDITED_KINDS, MAX_LISTED_FINDINGS } from './kind-declarations/audit-status.ts';
 export type { AuditStatus } from './kind-declarations/audit-status.ts';
+export { MAX_PREVIEW_MESSAGE } from './kind-declarations/revision-preview.ts';
+export type { RevisionPreview } from './kind-declarations/revision-preview.ts';
 export type {
   MonitoredRequest,
   MonitoredStatus,
@@ -111,6 +113,7 @@ export {
   ANNOTATIONS,
   refreshRequest,
   CONTEXT_AWARE_LABEL,
+  AUDITOR_ACCOUNT,
   AUDITOR_FIELD_MANAGER,
   AUDITOR_LABEL,
   CONTROLLER_FIELD_MANAGER,

@@ -8,13 +8,11 @@ import {
   POLICIES_GROUP,
   POLICY_EXCEPTIONS,
   POLICY_KINDS,
+  POLICY_REVISIONS,
   POLICY_SERVERS,
   PORTCULLIS_GROUP,
   REPORTS,
 } from '../../resources/index.ts';
-
-/** The name of its service account. */
-export const AUDITOR_ACCOUNT = 'portcullis-auditor';
 
 const READ = ['get', 'list', 'watch'] as const;
 
@@ -35,8 +33,15 @@ export const AUDITOR_RULES: readonly AccessRule[] = [
   },
 ];
 
-/** Rights in the namespace of the product: leader election. */
+/** What it needs in the namespace of the product to preview revisions. A guard limits the last right to `status.preview`. */
+export const AUDITOR_REVISION_RULES: readonly AccessRule[] = [
+  { apiGroups: [PORTCULLIS_GROUP], resources: [POLICY_REVISIONS.resource], verbs: READ },
+  { apiGroups: [PORTCULLIS_GROUP], resources: [`${POLICY_REVISIONS.resource}/status`], verbs: ['patch'] },
+];
+
+/** Rights in the namespace of the product: previews, and leader election. */
 export const AUDITOR_NAMESPACE_RULES: readonly AccessRule[] = [
+  ...AUDITOR_REVISION_RULES,
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update', 'delete'] },
 ];
 

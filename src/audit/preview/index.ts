@@ -1,6 +1,6 @@
 export type { VerdictChange } from './change.ts';
 export { SUBJECTS } from './change-groups.ts';
 export type { ChangeGroup, Subject } from './change-groups.ts';
-export { previewCluster, previewObjects } from './preview.ts';
+export { isUnfinished, previewCluster, previewObjects } from './preview.ts';
 export { SeparateHosts } from './preview-sides.ts';
 export type { Preview } from './preview.ts';

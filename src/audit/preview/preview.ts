@@ -5,7 +5,7 @@ import { type ExceptionTerms, groupResourceOf } from '../../resources/index.ts';
 import { auditPlan, pagesOf } from '../audit-cluster.ts';
 import type { AuditRun, ObjectPage } from '../audit-kind.ts';
 import { type GivenObject, givenKinds, givenPages } from '../audit-objects.ts';
-import { type Coverage, NO_COUNTS } from '../coverage.ts';
+import { type Coverage, isIncomplete, NO_COUNTS } from '../coverage.ts';
 import { type AuditPlan, type AuditScope, type KindListing, planAudit } from '../plan-audit.ts';
 import { type ChangeCounts, type ChangeGroup, type ChangeGroups, mergedChanges } from './change-groups.ts';
 import { compareRevisions } from './compare-revisions.ts';
@@ -23,6 +23,11 @@ export interface Preview {
   readonly groups: readonly ChangeGroup[];
   /** With `old` and `new` as policies. */
   readonly coverage: readonly Coverage[];
+}
+
+/** Whether something is not known, so that what was found may not be all. */
+export function isUnfinished({ after, coverage }: Preview): boolean {
+  return after === 'unknown' || coverage.some(isIncomplete);
 }
 
 /** What a preview runs with. */

@@ -8,6 +8,7 @@ import {
   logFindings,
   LookedUpObjects,
   ReportWriter,
+  RevisionPreviews,
   StatusFindings,
 } from '../../audit/index.ts';
 import { KubernetesCluster } from '../../cluster/index.ts';
@@ -49,23 +50,30 @@ async function auditor(flags: AuditorFlags): Promise<void> {
   const cluster = running.use(new KubernetesCluster(connection, { fieldManager: AUDITOR_FIELD_MANAGER }));
   const controlled = controlledCluster({ cluster, log });
   const lookups = new LookedUpObjects();
-  const host = running.use(await evaluationHost(flags, { cluster, lookups, log }));
-  await host.start();
+  const host = running.use(await startedHost(flags, { cluster, log, workers: flags.workers, lookups }));
   const { namespace, exemptNamespaces, modulesDir, namespacedPoliciesCapabilities: tenantCapabilities } = flags;
   const exceptions = new AuditorExceptions({ cluster, host, log });
+  const installation = {
+    productNamespace: namespace,
+    exemptNamespaces,
+    ...(modulesDir === undefined ? {} : { modulesUrl: folderUrl(modulesDir) }),
+    ...(tenantCapabilities === undefined ? {} : { tenantCapabilities }),
+  };
+  const includesSecrets = flags.includeSecrets === true;
   const audit = new Auditor({
     controlled,
     host,
     lookups,
     exceptions,
-    installation: {
-      productNamespace: namespace,
-      exemptNamespaces,
-      ...(modulesDir === undefined ? {} : { modulesUrl: folderUrl(modulesDir) }),
-      ...(tenantCapabilities === undefined ? {} : { tenantCapabilities }),
-    },
-    includesSecrets: flags.includeSecrets === true,
+    installation,
+    includesSecrets,
     atOnce: flags.workers,
+  });
+  const previews = new RevisionPreviews({
+    ...controlled,
+    installation,
+    includesSecrets,
+    startHost: () => startedHost(flags, { cluster, log, workers: 1 }),
   });
   logFindings(audit, log);
   const statuses = new StatusFindings(controlled);
@@ -75,7 +83,7 @@ async function auditor(flags: AuditorFlags): Promise<void> {
   const elector = leaderElection(running, election);
   const runtime = new Runtime({ log, ...(flags.leaderElect ? { elector } : {}) })
     .add('cache', controlled.caches, exceptions)
-    .add('leader', audit, statuses, reports, new AuditStatusController({ ...controlled, audited: audit }));
+    .add('leader', audit, statuses, reports, previews, new AuditStatusController({ ...controlled, audited: audit }));
   const pages = new MetricsEndpoint([controlled]);
   const operations = operationsServer(flags, pages, () => runtime.notReady());
   running.defer(() => operations.stop());
@@ -88,15 +96,19 @@ async function auditor(flags: AuditorFlags): Promise<void> {
   log.info('stopped');
 }
 
-async function evaluationHost(
+interface HostParts {
+  readonly cluster: KubernetesCluster;
+  readonly log: Logger;
+  readonly workers: number;
+  /** Told what policies look up. */
+  readonly lookups?: LookedUpObjects;
+}
+
+async function startedHost(
   flags: AuditorFlags,
-  {
-    cluster,
-    lookups,
-    log,
-  }: { readonly cluster: KubernetesCluster; readonly lookups: LookedUpObjects; readonly log: Logger },
+  { cluster, log, workers, lookups }: HostParts,
 ): Promise<EvaluationHost> {
-  const { policyMemory, modulesDir, workers } = flags;
+  const { policyMemory, modulesDir } = flags;
   const source = policyCluster(flags);
   const host = new EvaluationHost({
     cacheDir: resolve(flags.policiesDownloadDir),
@@ -106,9 +118,10 @@ async function evaluationHost(
     sources: await readServerSources(flags),
     ...(await readVerification(flags)),
     ...(source === undefined ? {} : { cluster: source }),
-    lookups: { cluster, log, onChange: (change) => lookups.apply(change) },
+    lookups: { cluster, log, ...(lookups === undefined ? {} : { onChange: (change) => lookups.apply(change) }) },
     log: ({ level, message, fields }) => log[level](fields, message),
   });
   host.accountMemory((id) => namespaceOfPolicyId(id) ?? CLUSTER_OWNER);
+  await host.start();
   return host;
 }

@@ -1,6 +1,6 @@
 // Users of the cluster of `portcullis start`: controller, policy server and auditor have the same rights as in any other cluster, but
 // that policies and audits may read all that there is.
-import { AUDITOR_ACCOUNT, AUDITOR_RULES } from '../../audit/access-rules/index.ts';
+import { AUDITOR_REVISION_RULES, AUDITOR_RULES } from '../../audit/access-rules/index.ts';
 import type { EmbeddedCluster, UserInfo } from '../../apiserver/index.ts';
 import {
   ACCESS_REVIEW_RULES,
@@ -16,7 +16,7 @@ import {
   NETWORK_POLICY_STATUS_RULES,
   NETWORK_POLICY_SUBRESOURCE_RULES,
 } from '../../network-policy/access-rules/index.ts';
-import { type AccessRule, knownKind, type KubernetesObject } from '../../resources/index.ts';
+import { type AccessRule, AUDITOR_ACCOUNT, knownKind, type KubernetesObject } from '../../resources/index.ts';
 import { REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../../control/access-rules/index.ts';
 import {
   GOVERNANCE_BINDINGS,
@@ -89,6 +89,7 @@ function accessObjects(): readonly KubernetesObject[] {
     ...grant(POLICY_SERVER_ACCOUNT, 'ClusterRole', [...REPLICA_CLUSTER_RULES, ...POLICY_READER_RULES]),
     // No other auditor runs, so that it elects no leader.
     ...grant(AUDITOR_ACCOUNT, 'ClusterRole', [...AUDITOR_RULES, ...POLICY_READER_RULES]),
+    ...grant(AUDITOR_ACCOUNT, 'Role', AUDITOR_REVISION_RULES),
     ...userRoles(false),
   ];
 }

@@ -61,8 +61,13 @@ export function controllerGuard(
 }
 
 /** The name of the controller as a user. */
-export function controllerUser({ namespace }: Pick<InstallContext, 'namespace'>): string {
-  return `system:serviceaccount:${namespace}:${CONTROLLER}`;
+export function controllerUser(context: Pick<InstallContext, 'namespace'>): string {
+  return serviceAccountName(context, CONTROLLER);
+}
+
+/** The name of an account of the product as a user. */
+export function serviceAccountName({ namespace }: Pick<InstallContext, 'namespace'>, account: string): string {
+  return `system:serviceaccount:${namespace}:${account}`;
 }
 
 /** A CEL string of a text without quotes and backslashes. */

@@ -1,6 +1,5 @@
 // Names and labels of installed objects.
-import { AUDITOR_ACCOUNT } from '../../audit/access-rules/index.ts';
-import type { KubernetesObject } from '../../resources/index.ts';
+import { AUDITOR_ACCOUNT, type KubernetesObject } from '../../resources/index.ts';
 import type { InstallValues } from './install-values.ts';
 
 /** The name of the controller's Deployment, Service, service account, roles and disruption budget. */

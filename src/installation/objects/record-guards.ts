@@ -10,8 +10,8 @@ import {
   POLICY_UID_LABEL,
   PORTCULLIS_GROUP,
 } from '../../resources/index.ts';
-import { admissionGuard, controllerUser, quoted } from './admission-guard.ts';
-import type { InstallContext } from './naming.ts';
+import { admissionGuard, controllerUser, quoted, serviceAccountName } from './admission-guard.ts';
+import { AUDITOR, type InstallContext } from './naming.ts';
 
 type Context = Pick<InstallContext, 'namespace'>;
 
@@ -24,8 +24,11 @@ export function recordGuards(context: Context): readonly KubernetesObject[] {
   return [...revisionGuard(context), ...replicaGuard(context)];
 }
 
+/** Whether nothing of the status differs but the preview. Types of fields are not needed, and depend on the schema that is served. */
+const HAS_OTHER_PREVIEW_ONLY = `[dyn(object), dyn(oldObject)].all(one, one.?status.orValue({}).all(field, field == 'preview' || dyn(object).?status[?field] == dyn(oldObject).?status[?field]))`;
+
 /**
- * Only the controller writes PolicyRevisions, whatever RBAC grants: not even an administrator deletes one by mistake, which would
+ * Only the controller writes PolicyRevisions, and the auditor their previews, whatever RBAC grants: not even an administrator deletes one by mistake, which would
  * end the enforcement of its policy. An administrator who has to can impersonate the controller.
  */
 function revisionGuard(context: Context): readonly KubernetesObject[] {
@@ -47,7 +50,8 @@ function revisionGuard(context: Context): readonly KubernetesObject[] {
       },
       {
         expression: `!(${IS_UPDATE}) || (${[
-          ...['spec', 'status'].map(isSame),
+          isSame('spec'),
+          `(${isSame('status')} || (request.userInfo.username == ${quoted(serviceAccountName(context, AUDITOR))} && ${HAS_OTHER_PREVIEW_ONLY}))`,
           ...[POLICY_SERVER_LABEL, POLICY_UID_LABEL].map((label) => isSame(`metadata.?labels[?${quoted(label)}]`)),
         ].join(' && ')})`,
         message:

@@ -179,6 +179,7 @@ export class OwnKindsRules {
     const causes = forbiddenRevisionChanges(
       object as KubernetesObject,
       review.oldObject as KubernetesObject | undefined,
+      review.username,
     );
     if (causes.length === 0) {
       return ALLOWED;

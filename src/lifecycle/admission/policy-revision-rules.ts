@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { forbidden, isJsonObject, POLICY_SERVER_LABEL, POLICY_UID_LABEL } from '../../resources/index.ts';
+import { AUDITOR_ACCOUNT, forbidden, isJsonObject, POLICY_SERVER_LABEL, POLICY_UID_LABEL } from '../../resources/index.ts';
 import type { FieldError, KubernetesObject } from '../../resources/index.ts';
 
 /** Fields that only the controller writes. */
@@ -9,16 +9,20 @@ const LABELS = [POLICY_SERVER_LABEL, POLICY_UID_LABEL];
 
 /**
  * An error for each change of a revision that only the controller may make. Other users may change finalizers, owners and
- * annotations, so that garbage collection and clean-ups work.
+ * annotations, so that garbage collection and clean-ups work; the auditor of the same namespace may change the preview.
  */
 export function forbiddenRevisionChanges(
   revision: KubernetesObject,
   old: KubernetesObject | undefined,
+  username: string,
 ): readonly FieldError[] {
   if (old === undefined) {
     return [forbidden('spec', 'only the controller creates revisions: change the policy instead')];
   }
-  const errors = PARTS.filter((part) => !isDeepStrictEqual(revision[part], old[part])).map((part) =>
+  const isAuditor = username === `system:serviceaccount:${old.metadata.namespace}:${AUDITOR_ACCOUNT}`;
+  const compared = (object: KubernetesObject): KubernetesObject => (isAuditor ? withoutPreview(object) : object);
+  const [after, before] = [compared(revision), compared(old)];
+  const errors = PARTS.filter((part) => !isDeepStrictEqual(after[part], before[part])).map((part) =>
     forbidden(part, 'only the controller changes revisions, and never their spec: change the policy instead'),
   );
   for (const label of LABELS) {
@@ -28,6 +32,15 @@ export function forbiddenRevisionChanges(
     }
   }
   return errors;
+}
+
+function withoutPreview(revision: KubernetesObject): KubernetesObject {
+  const { status } = revision;
+  if (!isJsonObject(status)) {
+    return revision;
+  }
+  const { preview: _, ...kept } = status;
+  return { ...revision, status: kept };
 }
 
 function labelOf({ metadata }: KubernetesObject, label: string): unknown {

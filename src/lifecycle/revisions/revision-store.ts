@@ -9,6 +9,7 @@ import {
   POLICY_UID_LABEL,
   policyId,
   type PolicyRevision,
+  type RevisionPreview,
   revisionMismatch,
   revisionName,
   snapshotOf,
@@ -29,7 +30,18 @@ export interface RevisionStoreOptions {
   readonly cache: ObjectCache<PolicyRevision>;
   /** The namespace of the product, with the revisions. */
   readonly namespace: string;
+  /** Whether an auditor computes previews. Default: yes. */
+  readonly isAudited?: boolean;
 }
+
+/** What a revision says of its preview until an auditor has computed it. */
+const NOT_COMPUTED: RevisionPreview = {
+  summary: 'Unknown',
+  state: 'Unknown',
+  reason: 'NotComputed',
+  message: 'the auditor has not computed it',
+};
+const NO_AUDITOR: RevisionPreview = { ...NOT_COMPUTED, reason: 'NoAuditor', message: 'no auditor runs' };
 
 export class RevisionStore {
   readonly #options: RevisionStoreOptions;
@@ -142,6 +154,7 @@ export class RevisionStore {
         ...(before.servingSince === undefined ? {} : { servingSince: before.servingSince }),
         ...(before.retiredAt === undefined ? {} : { retiredAt: before.retiredAt }),
         ...(before.refreshed === undefined ? {} : { refreshed: before.refreshed }),
+        ...(before.preview === undefined ? {} : { preview: before.preview }),
         ...(triedParameters === undefined ? {} : { triedParameters }),
         ...(nextRetry === undefined ? {} : { nextRetry: timeText(Math.ceil(nextRetry / 1000) * 1000) }),
       },
@@ -177,9 +190,11 @@ export class RevisionStore {
 
   async #writeStatus(revision: PolicyRevision, status: RevisionStatus, signal: AbortSignal): Promise<PolicyRevision> {
     const observedGeneration = revision.metadata.generation;
+    const first = this.#options.isAudited === false ? NO_AUDITOR : NOT_COMPUTED;
+    const preview = status.preview?.computedAt === undefined ? first : status.preview;
     const body = {
       ...revision,
-      status: { ...inertTexts(status), ...(observedGeneration === undefined ? {} : { observedGeneration }) },
+      status: { ...inertTexts(status), preview, ...(observedGeneration === undefined ? {} : { observedGeneration }) },
     };
     const key = keyOf(revision);
     try {

@@ -89,6 +89,8 @@ export const ROLLBACK_FAILED = 'RollbackFailed';
 
 /** The field manager of controllers' writes. */
 export const CONTROLLER_FIELD_MANAGER = 'portcullis-controller';
+/** The name of the auditor's service account. */
+export const AUDITOR_ACCOUNT = 'portcullis-auditor';
 /** The field manager of the auditor's writes. */
 export const AUDITOR_FIELD_MANAGER = 'portcullis-auditor';
 

@@ -3,6 +3,7 @@ import type { AdmissionPolicySpec } from './policy-names.ts';
 import { POLICY_WARNINGS, PORTCULLIS_GROUP } from '../kind-declarations/common-schemas.ts';
 import { AGE_COLUMN, column, ownKind } from '../kind-declarations/own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from '../kind-declarations/own-kind.ts';
+import { REVISION_PREVIEW } from '../kind-declarations/revision-preview.ts';
 import { REVISION_STATES } from '../kind-declarations/revision-states.ts';
 
 /** Longest fingerprint of parameters: a digest, and the names of 32 namespaces. Characters. */
@@ -57,7 +58,7 @@ const policyRevision = {
       })),
     },
   ),
-  status: object('The state of the revision. Written by the controller.', {
+  status: object('The state of the revision. Written by the controller, but for its preview.', {
     state: optional(choice('The state in its rollout.', REVISION_STATES)),
     stateSince: optional(time('When it entered the state. The progress deadline counts from here.')),
     attempts: optional(integer('Number of validation attempts.', { minimum: 0 })),
@@ -110,6 +111,7 @@ const policyRevision = {
     nextRetry: optional(
       time('Time of the next attempt; of one that failed for parameters, before which it is not tried again.'),
     ),
+    preview: optional(REVISION_PREVIEW),
     triedParameters: optional(
       text(
         'The fingerprint of the parameters for which it failed, with the names of the namespaces that have them, where they are few. It is tried again when these parameters are others.',
@@ -123,6 +125,7 @@ const policyRevision = {
     column('Revision', '.spec.revision', { type: 'integer' }),
     column('State', '.status.state'),
     column('Reason', '.status.reason'),
+    column('Newly Rejected', '.status.preview.summary'),
     AGE_COLUMN,
     column('Policy Namespace', '.spec.policy.namespace', { isWide: true }),
     column('Policy Server', '.spec.policyServer', { isWide: true }),

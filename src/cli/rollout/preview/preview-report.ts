@@ -1,7 +1,6 @@
 // The result of a preview with what it is about, and what it means for a pipeline.
 import type { ChangeGroup, Preview } from '../../../audit/preview/index.ts';
-import { SUBJECTS } from '../../../audit/preview/index.ts';
-import { isIncomplete } from '../../../audit/index.ts';
+import { isUnfinished, SUBJECTS } from '../../../audit/preview/index.ts';
 import { EXIT } from '../../errors.ts';
 
 /** Which changes make the command fail. */
@@ -14,11 +13,6 @@ export interface PreviewReport extends Preview {
   /** What is compared: `revision 3`, `new.yaml`. */
   readonly old: string;
   readonly new: string;
-}
-
-/** Whether something is not known, so that what was found may not be all. */
-export function isUnfinished({ after, coverage }: Preview): boolean {
-  return after === 'unknown' || coverage.some(isIncomplete);
 }
 
 /** Groups of rejected objects that the cluster needs. */

@@ -1,11 +1,17 @@
 // Previews for people and for programs.
-import { type VerdictChange, type ChangeGroup, type Subject, SUBJECTS } from '../../../audit/preview/index.ts';
+import {
+  type VerdictChange,
+  type ChangeGroup,
+  isUnfinished,
+  type Subject,
+  SUBJECTS,
+} from '../../../audit/preview/index.ts';
 import { NAMESPACE_NAME_LABEL } from '../../../resources/index.ts';
 import { COVERAGE_COLUMNS, missingRights, notScanned } from '../../audit/report-text.ts';
 import { markdownTable, markdownText } from '../../markdown-table.ts';
 import { countText, dataText } from '../../output.ts';
 import { type Column, oneLine, table } from '../../table.ts';
-import { guardedGroups, isUnfinished, type PreviewReport } from './preview-report.ts';
+import { guardedGroups, type PreviewReport } from './preview-report.ts';
 
 export const PREVIEW_OUTPUTS = ['table', 'json', 'yaml', 'markdown'] as const;
 
