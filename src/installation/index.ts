@@ -1,5 +1,6 @@
 export { diagnose } from './findings/diagnose.ts';
 export type { Finding, Severity } from './findings/finding.ts';
+export { argumentOf } from './findings/controller-arguments.ts';
 export { takeSnapshot } from './findings/snapshot.ts';
 export { INSTALL_PARTS, chosenParts, installObjects } from './install-objects.ts';
 export type { InstallPart } from './install-objects.ts';

@@ -402,6 +402,27 @@ describe('portcullis rollout preview', () => {
       assert.match(unknown.stderr, /has no revision 7\nThese are kept: 1\./);
     });
 
+    it('leaves out what the installed controller exempts, and says when that is not known', async () => {
+      const path = await file('fresh', policy(cel(OURS), 'fresh'));
+      const unknown = await as('reader', '-f', path, '-n', 'shop');
+      assert.match(unknown.stderr, /note: deployment\/portcullis-controller in namespace portcullis may not be read: .* kube-system/);
+      const missing = await as('admin', '-f', path, '-n', 'shop');
+      assert.match(missing.stderr, /portcullis-controller in namespace portcullis does not exist/);
+      assert.match(missing.stdout, /^newly rejected +1 +Pod shop\/web/m);
+      const containers = [{ name: 'controller', image: 'c', args: ['--exempt-namespaces=kube-system,shop'] }];
+      const labels = { app: 'c' };
+      const deployments = knownKind('apps/v1', 'Deployment');
+      await cluster.admin.create(deployments, {
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata: { name: 'portcullis-controller', namespace: 'portcullis' },
+        spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers } } },
+      });
+      const found = await as('admin', '-f', path, '-n', 'shop');
+      await cluster.admin.delete(deployments, { name: 'portcullis-controller', namespace: 'portcullis' });
+      assert.deepEqual([found.stderr.includes('note:'), found.code], [false, 0], found.stdout);
+    });
+
     it('takes all that a policy rejects as new which is not in the cluster', async () => {
       const path = await file('fresh', policy(cel(OURS), 'fresh'));
       const { code, stdout } = await as('admin', '-f', path, '-n', 'shop');

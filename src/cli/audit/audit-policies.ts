@@ -46,7 +46,7 @@ export async function policiesOfFiles(paths: readonly string[]): Promise<InputPo
     });
   }
   return {
-    policies: await Promise.all(policies.filter(({ manifests }) => manifests === undefined).map(policyOfFile)),
+    policies: await Promise.all(policies.filter(({ manifests }) => manifests === undefined).map((one) => policyOfFile(one))),
     coverage: policies
       .filter(({ manifests }) => manifests !== undefined)
       .map(({ name }) => ({
@@ -62,10 +62,13 @@ export async function policiesOfFiles(paths: readonly string[]): Promise<InputPo
 }
 
 /** The policy of a file as it would be applied. */
-export async function policyOfFile({ name, definition, folder, manifest }: FilePolicy): Promise<AuditPolicy> {
+export async function policyOfFile(
+  { name, definition, folder, manifest }: FilePolicy,
+  installation = INSTALLATION,
+): Promise<AuditPolicy> {
   const whole = await withAbsoluteModules(definition, folder);
   const read =
-    manifest === undefined ? undefined : auditPolicy(manifest as unknown as AdmissionPolicyObject, INSTALLATION);
+    manifest === undefined ? undefined : auditPolicy(manifest as unknown as AdmissionPolicyObject, installation);
   return read !== undefined && 'id' in read
     ? { ...read, definition: whole, isForTenant: false }
     : { id: definition.id, name, definition: whole, match: undefined, backgroundAudit: true };

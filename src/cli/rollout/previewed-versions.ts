@@ -1,5 +1,5 @@
 // The two versions of a policy that a preview compares: of a cluster, and of files.
-import { auditPolicy, type AuditPolicy } from '../../audit/index.ts';
+import { type AuditedInstallation, auditPolicy, type AuditPolicy } from '../../audit/index.ts';
 import { unlessForbidden, unlessGone } from '../../cluster/index.ts';
 import { pinnedSpec } from '../../control/index.ts';
 import { moduleUses } from '../../engine/definition/index.ts';
@@ -12,7 +12,7 @@ import {
   snapshotOf,
 } from '../../resources/index.ts';
 import { textOf, valueAt } from '../../values/index.ts';
-import { INSTALLATION, policyOfFile } from '../audit/audit-policies.ts';
+import { policyOfFile } from '../audit/audit-policies.ts';
 import type { Connected } from '../cluster/cluster-flags.ts';
 import { folderUrl } from '../daemon-flags.ts';
 import { documentName } from '../document.ts';
@@ -40,6 +40,11 @@ export interface VersionFlags {
   readonly modulesDir?: string;
 }
 
+/** What both versions are read with. */
+interface Reading extends VersionFlags {
+  readonly installation: AuditedInstallation;
+}
+
 /** A version of a policy. */
 export interface PreviewedVersion {
   /** `revision 3`, `new.yaml`. */
@@ -63,7 +68,7 @@ type Cluster = Pick<Connected, 'cluster' | 'namespace'>;
 export async function previewedVersions(
   args: readonly string[],
   connected: Cluster | undefined,
-  flags: VersionFlags,
+  flags: Reading,
 ): Promise<PreviewedVersions> {
   const paths = [...(flags.filename === undefined ? [] : [flags.filename]), ...(flags.binding ?? [])];
   const files = paths.length === 0 ? undefined : await readPolicies(paths);
@@ -105,7 +110,7 @@ async function versionsOfFile(
   policy: FilePolicy,
   { files, where }: Named,
   connected: Cluster | undefined,
-  flags: VersionFlags,
+  flags: Reading,
 ): Promise<PreviewedVersions> {
   const { name, manifest, manifests } = policy;
   const objects = files.objects.map(({ object }) => object);
@@ -119,14 +124,14 @@ async function versionsOfFile(
     const old = await oldOfKubernetes(policy, connected, flags);
     return { name, old, new: { label: where, policies: await importedPolicies(own, name), objects } };
   }
-  const changed = { label: where, policies: [await policyOfFile(policy)], objects };
+  const changed = { label: where, policies: [await policyOfFile(policy, flags.installation)], objects };
   return { name, old: await oldOfFile(policy, connected, flags), new: changed };
 }
 
 async function oldOfFile(
   policy: FilePolicy,
   connected: Cluster | undefined,
-  flags: VersionFlags,
+  flags: Reading,
 ): Promise<PreviewedVersion> {
   const fromFile = await versionOfFile(policy.name, flags);
   if (fromFile !== undefined || connected === undefined) {
@@ -139,7 +144,7 @@ async function oldOfFile(
 const NONE: PreviewedVersion = { label: 'none', policies: [], objects: [] };
 
 /** The version that `--from` names a file of. */
-async function versionOfFile(name: string, { from }: VersionFlags): Promise<PreviewedVersion | undefined> {
+async function versionOfFile(name: string, { from, installation }: Reading): Promise<PreviewedVersion | undefined> {
   if (from === undefined || REVISION_NUMBER.test(from)) {
     return undefined;
   }
@@ -147,7 +152,7 @@ async function versionOfFile(name: string, { from }: VersionFlags): Promise<Prev
   const found = choosePolicy(policies, name, documentName(from), '--from');
   const read =
     found.manifests === undefined
-      ? [await policyOfFile(found)]
+      ? [await policyOfFile(found, installation)]
       : await importedPolicies(withOwnBindings(found.manifests), name);
   return { label: documentName(from), policies: read, objects: objects.map(({ object }) => object) };
 }
@@ -183,7 +188,7 @@ async function targetOfManifest(
 async function versionsInCluster(
   args: readonly string[],
   connected: Cluster,
-  flags: VersionFlags,
+  flags: Reading,
   changed: Named | undefined,
 ): Promise<PreviewedVersions> {
   const kubernetes = kubernetesPolicyOf(nameOf(args) ?? '');
@@ -230,7 +235,7 @@ function requireParameters(
 }
 
 /** The revision that serves, or the one of `--from`. */
-async function servingVersion(target: RolloutTarget, flags: VersionFlags): Promise<PreviewedVersion> {
+async function servingVersion(target: RolloutTarget, flags: Reading): Promise<PreviewedVersion> {
   const wanted = flags.from === undefined ? undefined : Number(flags.from);
   const { cluster, policy, productNamespace } = target;
   const reading = unlessGone(listRevisions(cluster, policy, productNamespace));
@@ -247,7 +252,7 @@ function keptVersion(
   target: RolloutTarget,
   revisions: readonly PolicyRevision[],
   wanted: number | undefined,
-  flags: VersionFlags,
+  flags: Reading,
 ): PreviewedVersion {
   const found = wanted === undefined ? keptServing(revisions) : revisionOf(target, revisions, wanted);
   if (found === undefined) {
@@ -263,7 +268,7 @@ function keptVersion(
 }
 
 /** From the status of the policy, where reading revisions is forbidden. */
-function listedVersion(target: RolloutTarget, wanted: number | undefined, flags: VersionFlags): PreviewedVersion {
+function listedVersion(target: RolloutTarget, wanted: number | undefined, flags: Reading): PreviewedVersion {
   const revisions: readonly RevisionSummary[] = listedRevisions(target.policy);
   const number = wanted ?? target.policy.status?.servingRevision;
   if (number === undefined) {
@@ -281,9 +286,9 @@ function listedVersion(target: RolloutTarget, wanted: number | undefined, flags:
   };
 }
 
-function readPolicy(policy: AdmissionPolicyObject, label: string, { modulesDir }: VersionFlags): AuditPolicy {
+function readPolicy(policy: AdmissionPolicyObject, label: string, { modulesDir, installation }: Reading): AuditPolicy {
   const read = auditPolicy(policy, {
-    ...INSTALLATION,
+    ...installation,
     ...(modulesDir === undefined ? {} : { modulesUrl: folderUrl(modulesDir) }),
   });
   if ('id' in read) {
@@ -320,7 +325,7 @@ async function versionsOfKubernetes(
 async function oldOfKubernetes(
   policy: FilePolicy,
   connected: Cluster | undefined,
-  flags: VersionFlags,
+  flags: Reading,
 ): Promise<PreviewedVersion> {
   const fromFile = await versionOfFile(policy.name, flags);
   const [manifest = {}] = policy.manifests ?? [];

@@ -6,12 +6,14 @@ import type { EvaluationHost } from '../../evaluation/index.ts';
 import type { ExceptionTerms } from '../../resources/index.ts';
 import { asJson } from '../../values/index.ts';
 import { auditHost, type HostFlags } from '../audit/audit-host.ts';
+import { INSTALLATION } from '../audit/audit-policies.ts';
 import { ProgressText } from '../audit/audit-progress.ts';
 import { type AuditedFiles, objectsOfFiles } from '../audit/given-objects.ts';
 import { connect, type Connected } from '../cluster/cluster-flags.ts';
 import { exceptionsAmong } from '../policy/exceptions-among.ts';
 import { Progress } from '../progress.ts';
 import { type PreviewedVersions, previewedVersions, type VersionFlags } from './previewed-versions.ts';
+import { installationOfCluster } from './preview/installation-of-cluster.ts';
 import { exitCodeOfPreview, type PreviewFailOn } from './preview/preview-report.ts';
 import { type PREVIEW_OUTPUTS, previewText } from './preview/preview-text.ts';
 import { REVISION_NUMBER } from './rollout-target.ts';
@@ -30,7 +32,11 @@ export async function runPreview(args: readonly string[], flags: PreviewFlags): 
     filename !== undefined && from !== undefined && !REVISION_NUMBER.test(from) && objects !== undefined;
   using connected = isOfFiles ? undefined : await connect(flags);
   const progress = new Progress();
-  const versions = await previewedVersions(args, connected, flags);
+  const installation =
+    connected === undefined
+      ? INSTALLATION
+      : await installationOfCluster(connected, flags.productNamespace, (text) => progress.note(text));
+  const versions = await previewedVersions(args, connected, { ...flags, installation });
   const files = objects && (await objectsOfFiles(objects, { isRecursive: true, namespace: flags.namespace }));
   files?.notes.forEach((note) => progress.note(note));
   const preview = await compared({ versions, files, connected, flags }, progress);

@@ -1,12 +1,18 @@
 // `portcullis rollout status`: waits until the newest state of a policy serves on all replicas, or has failed.
 import { type Command, Option } from 'commander';
+import { unlessForbidden, unlessGone } from '../../cluster/index.ts';
+import { listRevisions } from '../../lifecycle/history/index.ts';
 import type { AdmissionPolicyObject } from '../../resources/index.ts';
 import { durationMs } from '../cluster/duration.ts';
 import { waitFor } from '../cluster/wait-for.ts';
 import { CliError } from '../errors.ts';
 import { Progress } from '../progress.ts';
+import { oneLine } from '../table.ts';
 import { rolloutProgress, type RolloutProgress } from './rollout-progress.ts';
 import { goneError, rolloutCommandOf, type RolloutFlags, type RolloutTarget, withTarget } from './rollout-target.ts';
+
+/** Characters of a note: all of a preview's message. */
+const MAX_NOTE = 500;
 
 interface StatusFlags extends RolloutFlags {
   readonly timeout: string;
@@ -41,7 +47,20 @@ async function status(args: readonly string[], flags: StatusFlags): Promise<void
       throw new CliError(`${target.name}: ${result.text}`, { hint: result.hint });
     }
     process.stdout.write(`${target.name}: ${result.text}\n`);
+    await notePreview(target);
   });
+}
+
+/** Says what the newest revision changes for existing objects, to who may read it. */
+async function notePreview({ cluster, policy, productNamespace }: RolloutTarget): Promise<void> {
+  const reading = listRevisions(cluster, policy, productNamespace);
+  const newest = (await unlessForbidden(unlessGone(reading)))?.at(-1);
+  const { preview } = newest?.status ?? {};
+  if (newest !== undefined && preview !== undefined) {
+    const what = `what revision ${newest.spec.revision} changes for existing objects`;
+    const isKnown = preview.state !== 'Unknown';
+    process.stderr.write(`note: ${what}${isKnown ? '' : ' is unknown'}: ${oneLine(preview.message, MAX_NOTE)}\n`);
+  }
 }
 
 /** Waits until the rollout is done or failed. @throws CliError after the timeout, or when the policy is deleted */
