@@ -1,5 +1,6 @@
 // What an audit is compared with: lists the pods of a cluster, and evaluates all policies on each in one loop, in one thread.
-// Prints one line of JSON. Started by audit.ts, with the kubeconfig and the folder of modules.
+// Prints one line of JSON. Started by audit.ts, with the kubeconfig and the folder of modules; with `preview` at the end, for both versions
+// of a previewed policy.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,11 +10,11 @@ import { KubernetesCluster, tokenCredentials } from '../src/cluster/index.ts';
 import { EvaluationHost, type TableChange } from '../src/evaluation/index.ts';
 import { PolicyEvaluation } from '../src/evaluation/worker/policy-evaluation.ts';
 import { type AdmissionPolicyObject, knownKind } from '../src/resources/index.ts';
-import { auditPolicies, EXAMPLES } from './audit-policies.ts';
+import { auditPolicies, EXAMPLES, previewVersions } from './audit-policies.ts';
 
 const PAGE = 500;
 
-const [server = '', token = '', caFile = ''] = process.argv.slice(2);
+const [server = '', token = '', caFile = '', what = 'audit'] = process.argv.slice(2);
 const ca = readFileSync(caFile, 'utf8');
 const cluster = new KubernetesCluster({ server, ca, credentials: tokenCredentials(token) });
 const pods = knownKind('v1', 'Pod');
@@ -59,7 +60,9 @@ async function loaded(folder: string): Promise<{ policies: PolicyEvaluation; ids
     log: ({ message, fields }) => console.error(message, fields),
   });
   await host.start();
-  const wanted = auditPolicies().map((policy) => {
+  const { before, after } = previewVersions();
+  const renamed = { ...after, metadata: { name: 'previewed-after' } };
+  const wanted = (what === 'preview' ? [before, renamed] : auditPolicies()).map((policy) => {
     const read = auditPolicy(policy as unknown as AdmissionPolicyObject, {
       productNamespace: 'portcullis',
       exemptNamespaces: [],

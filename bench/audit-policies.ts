@@ -36,18 +36,17 @@ interface PolicyManifest {
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
+/** Two versions of a policy, for the bench of previews: the second one rejects pods of one in 20 teams, too. */
+export function previewVersions(): Readonly<Record<'before' | 'after', PolicyManifest>> {
+  const [expression = ''] = EXPRESSIONS;
+  return {
+    before: celPolicy('previewed', expression, 'no'),
+    after: celPolicy('previewed', `${expression} && object.metadata.labels.team != 'team-3'`, 'no'),
+  };
+}
+
 export function auditPolicies(): readonly PolicyManifest[] {
-  const cel = EXPRESSIONS.map((expression, index): PolicyManifest => ({
-    apiVersion: API,
-    kind: 'ClusterAdmissionPolicy',
-    metadata: { name: `cel-${index}` },
-    spec: {
-      module: 'builtin:cel',
-      mutating: false,
-      rules: [RULE],
-      settings: { validations: [{ expression, message: `rule ${index}` }] },
-    },
-  }));
+  const cel = EXPRESSIONS.map((expression, index) => celPolicy(`cel-${index}`, expression, `rule ${index}`));
   const [latest, limits] = [EXPRESSIONS[0], EXPRESSIONS[2]].map((expression) => ({
     module: 'builtin:cel',
     settings: { validations: [{ expression, message: 'no' }] },
@@ -59,6 +58,12 @@ export function auditPolicies(): readonly PolicyManifest[] {
     spec: { rules: [RULE], policies: { latest, limits }, expression: 'latest() || limits()', message: 'neither' },
   };
   return [...cel, group, ...OF_EXAMPLES.map(example)];
+}
+
+function celPolicy(name: string, expression: string, message: string): PolicyManifest {
+  const settings = { validations: [{ expression, message }] };
+  const spec = { module: 'builtin:cel', mutating: false, rules: [RULE], settings };
+  return { apiVersion: API, kind: 'ClusterAdmissionPolicy', metadata: { name }, spec };
 }
 
 /** Without its selector: it is for all namespaces. */

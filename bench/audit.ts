@@ -1,10 +1,10 @@
 // Audits of a real API server with many pods and twenty policies: one run, beside what one loop takes that lists the pods and evaluates
-// the policies in one thread; and an auditor: at first, without changes, after a restart, and how soon it has what a change brings.
+// the policies in one thread; a preview of one policy, beside such a loop with both versions; and an auditor: at first, without changes, after a restart, and how soon it has what a change brings.
 // Usage: npm run bench -- audit [PODS...]; needs the programs of the test cluster (npm run cluster:build). Default: 10000. Pods are
 // created first: 50,000 take minutes. The auditor is measured with the last size.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,7 +14,7 @@ import { ALL_KINDS, customResourceDefinition } from '../src/resources/index.ts';
 import { clusterAvailable } from '../test/cluster/binaries.ts';
 import { startCluster } from '../test/cluster/cluster.ts';
 import { VARIABLES } from '../tools/image/image-config.ts';
-import { auditPolicies, EXAMPLES } from './audit-policies.ts';
+import { auditPolicies, EXAMPLES, previewVersions } from './audit-policies.ts';
 import { AuditorProcess, sumOfSamples } from './auditor-process.ts';
 import { cpuMs, LineProcess, machine, median, peakMiB, printTable } from './processes.ts';
 import { inTurns } from './scene.ts';
@@ -73,12 +73,17 @@ const FOLLOWING: readonly object[] = [
   }),
 ];
 
-interface Run {
+interface Run<Of = Report> {
   readonly ms: number;
   readonly cpuMs: number;
   readonly peakMiB: number;
   readonly code: number | null;
-  readonly report: Report;
+  readonly report: Of;
+}
+
+interface PreviewReport {
+  readonly isComplete: boolean;
+  readonly counts: { readonly objects: Readonly<Record<string, number>> };
 }
 
 interface Report {
@@ -111,6 +116,7 @@ for (const size of sizes.toSorted((one, other) => one - other)) {
   await createPods(created, size);
   created = size;
   await measure(size);
+  await measurePreview(size);
 }
 await follow(created);
 console.log(machine());
@@ -137,6 +143,39 @@ async function measure(size: number): Promise<void> {
       seconds(run.cpuMs),
       `${run.peakMiB.toFixed(0)} MiB`,
       `${(run.ms / ms).toFixed(2)} × time, ${(run.cpuMs / cpu).toFixed(2)} × processor`,
+    ],
+  );
+}
+
+/** As {@link measure}. The loop rejects what the version before does, and what the version after does. */
+async function measurePreview(size: number): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-bench-'));
+  const files = Object.entries(previewVersions()).map(([name, policy]) => {
+    const path = join(folder, `${name}.json`);
+    writeFileSync(path, JSON.stringify(policy));
+    return path;
+  });
+  const [before = '', after = ''] = files;
+  const first = await loop('preview');
+  const args = ['rollout', 'preview', '-f', after, '--from', before, '--fail-on', 'never', '-o', 'json'];
+  const run = await measured<PreviewReport>('admin', args);
+  const last = await loop('preview');
+  rmSync(folder, { recursive: true });
+  const { newlyRejected = 0, stillRejected = 0, unchanged = 0 } = run.report.counts.objects;
+  const denials = newlyRejected + 2 * stillRejected;
+  if (!run.report.isComplete || newlyRejected + stillRejected + unchanged !== size || denials !== first.denials) {
+    throw new Error(`the loop has ${first.denials} denials, the preview ${JSON.stringify(run.report.counts)}`);
+  }
+  const ms = (first.ms + last.ms) / 2;
+  rows.push(
+    [String(size), 'one loop, one thread, both versions', seconds(ms), seconds((first.cpuMs + last.cpuMs) / 2), '', ''],
+    [
+      String(size),
+      'portcullis rollout preview',
+      seconds(run.ms),
+      seconds(run.cpuMs),
+      `${run.peakMiB.toFixed(0)} MiB`,
+      `${(run.ms / ms).toFixed(2)} × time, ${newlyRejected} newly rejected`,
     ],
   );
 }
@@ -425,28 +464,28 @@ function oneOfEach(): readonly object[] {
   ];
 }
 
-async function loop(): Promise<Loop> {
-  const child = new LineProcess('./audit-loop.ts', [cluster.url, cluster.adminToken, cluster.caFile]);
+async function loop(what = 'audit'): Promise<Loop> {
+  const child = new LineProcess('./audit-loop.ts', [cluster.url, cluster.adminToken, cluster.caFile, what]);
   const result = JSON.parse(await child.line()) as Loop;
   await child.end();
   return result;
 }
 
-/** `portcullis audit` as a package has it, from its start to its end. */
-async function audit(user: string, ...args: readonly string[]): Promise<Run> {
+function audit(user: string, ...args: readonly string[]): Promise<Run> {
+  return measured<Report>(user, ['audit', '-o', 'json', '--modules-dir', EXAMPLES, ...args]);
+}
+
+/** A command as a package has it, from its start to its end. */
+async function measured<Of>(user: string, args: readonly string[]): Promise<Run<Of>> {
   const began = performance.now();
-  const child = spawn(
-    process.execPath,
-    [...NODE_FLAGS, PROGRAM, 'audit', '-o', 'json', '--modules-dir', EXAMPLES, ...args],
-    {
-      env: { ...process.env, ...VARIABLES, KUBECONFIG: cluster.kubeconfigOf(user) },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
+  const child = spawn(process.execPath, [...NODE_FLAGS, PROGRAM, ...args], {
+    env: { ...process.env, ...VARIABLES, KUBECONFIG: cluster.kubeconfigOf(user) },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const ended = once(child, 'exit') as Promise<[number | null]>;
   const [text, figures] = await Promise.all([outputOf(child), watched(child, ended)]);
   const [code] = await ended;
-  return { ms: performance.now() - began, code, report: JSON.parse(text) as Report, ...figures };
+  return { ms: performance.now() - began, code, report: JSON.parse(text) as Of, ...figures };
 }
 
 async function outputOf({ stdout }: ChildProcess): Promise<string> {

@@ -12,6 +12,8 @@ const REVISIONS = `${OWN}/policyrevisions`;
 const REPLICAS = `${OWN}/policyserverreplicas`;
 const SERVER_LABEL = 'portcullis.dev/policy-server';
 const account = (name: string): string => `system:serviceaccount:portcullis:${name}`;
+const serviceAccounts = ['system:serviceaccounts', 'system:serviceaccounts:portcullis', 'system:authenticated'];
+const AUDITOR: Impersonation = { user: account('portcullis-auditor'), groups: serviceAccounts };
 const CONTROLLER: Impersonation = { user: account('portcullis-controller') };
 /** A user to whom a wildcard of RBAC grants everything. */
 const MALLORY: Impersonation = { user: 'mallory', groups: ['system:masters'] };
@@ -84,6 +86,40 @@ describe('the records of portcullis start', () => {
     assert.equal(await answer(MALLORY, 'PATCH', one, { metadata: { annotations: { note: 'looked at' } } }), '200');
   });
 
+  it('have previews that the auditor alone writes, which has no other right', async () => {
+    const [first = ''] = await revisionNames();
+    const [one, status] = [`${REVISIONS}/${first}`, `${REVISIONS}/${first}/status`];
+    const preview = { summary: '0', state: 'Complete', reason: 'Compared', message: 'forged', comparedWith: 7 };
+    assert.equal(await answer(AUDITOR, 'PATCH', status, { status: { preview } }), '200');
+    for (const user of [undefined, MALLORY, { ...AUDITOR, user: 'system:serviceaccount:shop:portcullis-auditor' }]) {
+      assert.match(await answer(user, 'PATCH', status, { status: { preview: { summary: '1' } } }), /^(422|403) /);
+    }
+    assert.match(await answer(MALLORY, 'PATCH', status, { status: { preview: { summary: '1' } } }), /^422 .*only the controller/);
+    for (const change of [
+      { state: 'Retired' },
+      { modules: null },
+      { order: 99, preview: { summary: '1' } },
+      { warnings: [], preview: null },
+      { preview: null, reason: 'Other' },
+      { enforced: false },
+    ]) {
+      const said = await answer(AUDITOR, 'PATCH', status, { status: change });
+      assert.match(said, /^422 .*only the controller of Portcullis changes/, JSON.stringify(change));
+    }
+    for (const [method, path, body] of [
+      ['POST', REVISIONS, revision('kw.cap.forged-1')],
+      ['DELETE', one, undefined],
+      ['DELETE', REVISIONS, undefined],
+      ['PATCH', one, { spec: { snapshot: { module: 'builtin:pod-security' } } }],
+      ['PATCH', one, { metadata: { labels: { [SERVER_LABEL]: null } } }],
+      ['PATCH', one, { metadata: { annotations: { note: 'mine' } } }],
+      ['DELETE', `${REPLICAS}/local`, undefined],
+      ['PATCH', `${REPLICAS}/local/status`, { status: {} }],
+    ] as const) {
+      assert.match(await answer(AUDITOR, method, path, body), /^403 /, `${method} ${path}`);
+    }
+  });
+
   it('can be removed in an emergency by impersonating the controller', async () => {
     assert.equal(await answer(CONTROLLER, 'POST', `${REVISIONS}?dryRun=All`, revision('kw.cap.forged-1')), '201');
   });
@@ -99,7 +135,7 @@ describe('the records of portcullis start', () => {
   it('are replicas of which a pod of Portcullis writes only its own', async () => {
     const pod: Impersonation = {
       user: account('policy-server-default'),
-      groups: ['system:serviceaccounts', 'system:serviceaccounts:portcullis', 'system:authenticated'],
+      groups: serviceAccounts,
       extra: { 'authentication.kubernetes.io/pod-name': ['other'], 'authentication.kubernetes.io/pod-uid': ['u'] },
     };
     const said = await answer(pod, 'DELETE', `${REPLICAS}/local`);

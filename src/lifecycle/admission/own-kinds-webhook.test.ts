@@ -27,6 +27,8 @@ const POLICIES = CLUSTER_ADMISSION_POLICIES;
 const REVISIONS = POLICY_REVISIONS;
 
 const CONFIGURATIONS = knownKind('admissionregistration.k8s.io/v1', 'ValidatingWebhookConfiguration');
+/** That of the namespace of the revisions. */
+const AUDITOR = 'system:serviceaccount:default:portcullis-auditor';
 const KEY = { name: OWN_KINDS_CONFIGURATION };
 
 interface Answer {
@@ -141,6 +143,13 @@ describe('the webhook for our own kinds', () => {
     const asStatus = { subresource: 'status' } as const;
     await assert.rejects(user.patch(REVISIONS, key, { type: 'merge', body: status }, asStatus), { code: 403 });
     await controller.patch(REVISIONS, key, { type: 'merge', body: status }, asStatus);
+    const auditor = cluster.as({ username: AUDITOR, groups: ['system:masters'] });
+    const preview = { summary: '0', state: 'Complete', reason: 'Compared', message: 'nothing' };
+    await auditor.patch(REVISIONS, key, { type: 'merge', body: { status: { preview } } }, asStatus);
+    const more = { status: { preview: { summary: '1' }, state: 'Retired' } };
+    await assert.rejects(auditor.patch(REVISIONS, key, { type: 'merge', body: more }, asStatus), { code: 403 });
+    const other = { status: { preview: { summary: '2' } } };
+    await assert.rejects(user.patch(REVISIONS, key, { type: 'merge', body: other }, asStatus), { code: 403 });
     const snapshot = { spec: { snapshot: { mode: 'monitor' } } };
     await assert.rejects(user.patch(REVISIONS, key, { type: 'merge', body: snapshot }), { code: 403 });
     await user.patch(REVISIONS, key, { type: 'merge', body: { metadata: { annotations: { a: 'b' } } } });
