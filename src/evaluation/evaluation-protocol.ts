@@ -36,6 +36,8 @@ export interface ExistingObject {
   readonly oldObject?: JsonObject;
   /** Who is taken to create it. Default: nobody that policies could know. */
   readonly userInfo?: JsonObject;
+  /** The AdmissionReview of a request that was sent, which is judged as it is. Default: one is made of the fields above. */
+  readonly review?: Uint8Array;
 }
 
 /** An object, and the policies that judge it. */

@@ -305,6 +305,59 @@ describe('portcullis rollout preview', () => {
     assert.deepEqual([failed.code, failed.coverage[0]?.reason], [3, 'NotLoaded']);
   });
 
+  it('judges recorded requests as they were sent: operation, user and old object', async () => {
+    const request = (operation: string, username: string, more: object): object => ({
+      apiVersion: 'admission.k8s.io/v1',
+      kind: 'AdmissionReview',
+      request: {
+        uid: 'u',
+        kind: { group: '', version: 'v1', kind: 'Pod' },
+        resource: { group: '', version: 'v1', resource: 'pods' },
+        name: 'web',
+        namespace: 'shop',
+        operation,
+        userInfo: { username },
+        ...more,
+      },
+    });
+    const [web, changed] = [pod('web', 'ours/web:1'), pod('web', 'ours/web:2')];
+    const recorded = await file(
+      'requests',
+      request('CREATE', 'root', { object: web }),
+      request('CREATE', 'deployer', { object: web }),
+      { ...request('UPDATE', 'root', { object: changed, oldObject: web }), apiVersion: 'admission.k8s.io/v1beta1' },
+      request('DELETE', 'root', { oldObject: web }),
+      request('CREATE', 'root', { object: web, subResource: 'eviction' }),
+    );
+    const rules = [{ ...RULE, operations: ['*'] }];
+    const wanted = [
+      "request.operation != 'CREATE' || request.userInfo.username == 'root'",
+      "request.operation != 'UPDATE' || object.spec.containers[0].image == oldObject.spec.containers[0].image",
+      "request.operation != 'DELETE' || oldObject.metadata.name != 'web'",
+    ].map((one) => `(${one})`);
+    const files = [
+      await file('to', policy(cel(wanted.join(' && '), { rules }))),
+      await file('from', policy(cel('true', { rules }))),
+      await file('no-objects', pod('other', 'ours/other')),
+    ];
+    const [to = '', from = '', existing = ''] = files;
+    const args = ['-f', to, '--from', from, '--objects', existing, '--requests', recorded];
+    const { stdout, code } = await preview(...args, '-o', 'json');
+    const report = JSON.parse(stdout) as Report;
+    assert.deepEqual(report.counts['requests'], { newlyRejected: 3, unchanged: 2 }, stdout);
+    assert.deepEqual(changes(report), [
+      'newlyRejected requests 1 web',
+      'newlyRejected requests 1 web',
+      'newlyRejected requests 1 web',
+    ]);
+    // Of existing objects nothing is known.
+    assert.equal(code, 3);
+    const text = await preview(...args);
+    assert.match(text.stdout, /^request newly rejected +1 +UPDATE Pod shop\/web +no$/m);
+    const wrong = await preview('-f', to, '--from', from, '--objects', existing, '--requests', existing);
+    assert.match(wrong.stderr, /request 1 is no AdmissionReview/);
+  });
+
   it('compares objects of a mebibyte', async () => {
     const large = pod('large', 'a', 'shop', { annotations: { text: 'x'.repeat(1 << 20) } });
     const found = await compared([policy(cel('true'))], [policy(cel(OURS))], [large]);

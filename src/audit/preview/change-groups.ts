@@ -10,9 +10,9 @@ import type { SideVerdict } from './side-verdict.ts';
 
 /**
  * What a change is about. `objects`: they exist. `nextPods`: pods that a workload makes from its template. `rollbacks`: a workload after a
- * rollback to a stored revision. `finalizers`: an update that removes the finalizers of an object.
+ * rollback to a stored revision. `finalizers`: an update that removes the finalizers of an object. `requests`: they were recorded.
  */
-export const SUBJECTS = ['objects', 'nextPods', 'rollbacks', 'finalizers'] as const;
+export const SUBJECTS = ['objects', 'nextPods', 'rollbacks', 'finalizers', 'requests'] as const;
 export type Subject = (typeof SUBJECTS)[number];
 
 /** Objects to which the same happens for the same reason. */
@@ -38,6 +38,8 @@ export interface ChangeExample extends AuditedObject {
   readonly revision?: string;
   /** What is changed, as a JSON patch. */
   readonly patch?: string;
+  /** Of a request. */
+  readonly operation?: string;
 }
 
 export type ChangeCounts = Readonly<Record<Subject, Readonly<Partial<Record<VerdictChange, number>>>>>;
@@ -51,6 +53,7 @@ export interface ComparedObject {
   readonly before: SideVerdict;
   readonly after: SideVerdict;
   readonly revision?: string;
+  readonly operation?: string;
 }
 
 type MutableGroup = { -readonly [Key in keyof ChangeGroup]: ChangeGroup[Key] };
@@ -87,7 +90,8 @@ export class ChangeGroups {
   addGroup({ group, owner }: OwnedGroup): void {
     const { change, subject, kind, namespace, message, oldMessage, guard } = group;
     const reasons = [message, oldMessage].map((text) => reasonOf(text, group.example.name));
-    const key = JSON.stringify([change, subject, kind, namespace, owner?.uid, ...reasons, guard]);
+    const { operation } = group.example;
+    const key = JSON.stringify([change, subject, operation, kind, namespace, owner?.uid, ...reasons, guard]);
     const known = this.#groups.get(key);
     if (known === undefined) {
       this.#groups.set(key, { group: { ...group }, owner });
@@ -140,7 +144,7 @@ export function mergedChanges(
 }
 
 function noCounts(): MutableCounts {
-  return { objects: {}, nextPods: {}, rollbacks: {}, finalizers: {} };
+  return { objects: {}, nextPods: {}, rollbacks: {}, finalizers: {}, requests: {} };
 }
 
 /** The controller of an object; of a workload without one the workload. */
@@ -151,7 +155,7 @@ function ownerOf(object: JsonObject, resource: GroupVersionResource): OwnerRef |
 }
 
 function groupOf(compared: ComparedObject, change: ChangeGroup['change']): MutableGroup {
-  const { subject, object, resource, before, after, revision } = compared;
+  const { subject, object, resource, before, after, revision, operation } = compared;
   const metadata = object['metadata'] as KubernetesObject['metadata'];
   const kind = textOf(object['kind']);
   const message = change === 'newlyAdmitted' || after.message === undefined ? before.message : after.message;
@@ -169,6 +173,7 @@ function groupOf(compared: ComparedObject, change: ChangeGroup['change']): Mutab
       ...auditedObject({ metadata } as KubernetesObject, apiVersionOf(resource), kind),
       ...(revision === undefined ? {} : { revision }),
       ...(after.patch === undefined ? {} : { patch: after.patch }),
+      ...(operation === undefined ? {} : { operation }),
     },
   };
 }

@@ -1,4 +1,5 @@
 export type { VerdictChange } from './change.ts';
+export type { RecordedRequest } from './compare-requests.ts';
 export { SUBJECTS } from './change-groups.ts';
 export type { ChangeGroup, Subject } from './change-groups.ts';
 export { isUnfinished, previewCluster, previewObjects } from './preview.ts';

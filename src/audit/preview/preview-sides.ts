@@ -17,24 +17,34 @@ export interface PolicyVersions {
   readonly new: readonly AuditPolicy[];
 }
 
-/** How a policy is named in a host that serves both versions; `~update`: with its rules for updates. */
+/**
+ * How a policy is named in a host that serves both versions; `~update`: with its rules for updates; `~request`: as it is written,
+ * for requests.
+ */
 function sideId(side: Side, id: string): string {
   return `${id}~${side}`;
 }
 
 /** Whether a host has the new version under an id. */
 function isNewVersion(id: string): boolean {
-  return /~new(?:~update)?$/.test(id);
+  return /~new(?:~update|~request)?$/.test(id);
 }
 
 function updateId(id: string): string {
   return `${id}~update`;
 }
 
+function requestId(side: Side, id: string): string {
+  return `${sideId(side, id)}~request`;
+}
+
 /** Exceptions from a policy, as they are from both of its versions. */
 export function fromBothVersions(exceptions: readonly ExceptionTerms[]): readonly ExceptionTerms[] {
   const idsOf = (id: string): readonly string[] =>
-    (['old', 'new'] as const).map((side) => sideId(side, id)).flatMap((one) => [one, updateId(one)]);
+    (['old', 'new'] as const).flatMap((side) => {
+      const own = sideId(side, id);
+      return [own, updateId(own), requestId(side, id)];
+    });
   return exceptions.map((terms) => ({
     ...terms,
     policies: terms.policies.flatMap((one) => idsOf(one.id).map((id) => ({ ...one, id }))),
@@ -126,6 +136,34 @@ export class PreviewSides {
   /** The ids of a version for updates. */
   updateIds(side: Side): readonly string[] {
     return this.isKnown(side) ? this.#own[side].map(({ id }) => updateId(id)) : [];
+  }
+
+  /** The policies again as they are written, to be asked about requests: these say what existing objects do not. */
+  forRequests(): readonly HostedPolicy[] {
+    return (['old', 'new'] as const).flatMap((side) =>
+      this.#versions[side].map(({ id: own, definition, match, isForTenant, provided }) => {
+        const id = requestId(side, own);
+        return {
+          id,
+          definition: { ...definition, id },
+          ...(match === undefined ? {} : { match }),
+          ...(isForTenant === true ? { isForTenant } : {}),
+          ...(match?.namespace === undefined ? {} : { namespace: match.namespace }),
+          ...(provided === undefined ? {} : { provided }),
+        };
+      }),
+    );
+  }
+
+  /** The ids of a version for requests. */
+  requestIds(side: Side): readonly string[] {
+    return this.#versions[side].map(({ id }) => requestId(side, id));
+  }
+
+  /** What a version says of a request. */
+  requestVerdict(side: Side, verdicts: readonly ObjectVerdict[]): SideVerdict {
+    const ids = new Set(this.requestIds(side));
+    return sideVerdict(verdicts.filter(({ policy }) => ids.has(policy)));
   }
 
   /** What a version says. Without an old one, and where it is not known, nothing is in force before. */

@@ -8,6 +8,7 @@ import { type GivenObject, givenKinds, givenPages } from '../audit-objects.ts';
 import { type Coverage, isIncomplete, NO_COUNTS } from '../coverage.ts';
 import { type AuditPlan, type AuditScope, type KindListing, planAudit } from '../plan-audit.ts';
 import { type ChangeCounts, type ChangeGroup, type ChangeGroups, mergedChanges } from './change-groups.ts';
+import { compareRequests, type RecordedRequest } from './compare-requests.ts';
 import { compareRevisions } from './compare-revisions.ts';
 import { ComparedVerdicts, type PreviewState } from './compared-verdicts.ts';
 import { ObjectOwners } from './object-owners.ts';
@@ -36,6 +37,8 @@ export interface PreviewOptions extends PolicyVersions, Pick<AuditRun, 'signal' 
   /** Those that are in force for the policy. Default: none. */
   readonly exceptions?: readonly ExceptionTerms[];
   readonly scope?: Pick<AuditScope, 'namespace' | 'includesSecrets' | 'hasCluster'>;
+  /** Requests that were recorded. Default: none. */
+  readonly requests?: readonly RecordedRequest[];
 }
 
 /** Compares the versions on the objects of a cluster. @throws ApiError, ClusterError when its kinds cannot be read */
@@ -66,20 +69,22 @@ async function preview(
   scope: AuditScope,
   pages: ListPages,
 ): Promise<Preview> {
-  const { host, signal } = options;
+  const { host, signal, requests = [] } = options;
   const sides = new PreviewSides(options);
   const exceptions = fromBothVersions(options.exceptions ?? []);
   host.except(exceptions);
   const plan = planAudit(sides.policies, served, scope);
-  const outcomes = await host.serve([...plan.hosted, ...sides.forUpdates(plan.hosted)]);
+  const forRequests = requests.length === 0 ? [] : sides.forRequests();
+  const outcomes = await host.serve([...plan.hosted, ...sides.forUpdates(plan.hosted), ...forRequests]);
   sides.loaded(outcomes);
   const state: PreviewState = { sides, host, owners: new ObjectOwners(), workloads: new Map() };
   const judged = await judge({ ...options, exceptions }, knownPart(plan, sides, outcomes), outcomes, { state, pages });
   const revisions = await compareRevisions(state, served, { pagesOf: pages, namespace: scope.namespace, signal });
+  const recorded = await compareRequests(state, requests, signal);
   return {
     before: sides.isNewPolicy() ? 'none' : sides.isKnown('old') ? 'known' : 'unknown',
     after: sides.isKnown('new') ? 'known' : 'unknown',
-    ...mergedChanges([...judged.changes, revisions.changes], state.owners),
+    ...mergedChanges([...judged.changes, revisions.changes, recorded], state.owners),
     coverage: [...judged.coverage, ...revisions.coverage],
   };
 }

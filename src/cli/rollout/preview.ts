@@ -19,6 +19,7 @@ export function previewCommand(): Command {
     .option('--from <revision>', 'compare with this revision, or the policy of a file (default: the one that serves)')
     .option('--binding <file...>', 'changed bindings of a ValidatingAdmissionPolicy or MutatingAdmissionPolicy')
     .option('--objects <file...>', 'judge the objects of files, folders, or -, not of a cluster')
+    .option('--requests <file...>', 'also judge recorded requests: AdmissionReviews, with their operations and users')
     .option('--product-namespace <name>', 'namespace of PolicyRevisions', PRODUCT_NAMESPACE)
     .option(
       '--modules-dir <folder>',

@@ -1,6 +1,6 @@
 // Runs a preview: reads the versions and the objects, and prints what changes.
 import { type Coverage, exceptionsOfCluster } from '../../audit/index.ts';
-import { type Preview, previewCluster, previewObjects, SeparateHosts } from '../../audit/preview/index.ts';
+import { type Preview, previewCluster, type RecordedRequest, previewObjects, SeparateHosts } from '../../audit/preview/index.ts';
 import type { JsonObject } from '../../engine/index.ts';
 import type { EvaluationHost } from '../../evaluation/index.ts';
 import type { ExceptionTerms } from '../../resources/index.ts';
@@ -16,10 +16,12 @@ import { type PreviewedVersions, previewedVersions, type VersionFlags } from './
 import { installationOfCluster } from './preview/installation-of-cluster.ts';
 import { exitCodeOfPreview, type PreviewFailOn } from './preview/preview-report.ts';
 import { type PREVIEW_OUTPUTS, previewText } from './preview/preview-text.ts';
+import { recordedRequests } from './preview/recorded-requests.ts';
 import { REVISION_NUMBER } from './rollout-target.ts';
 
 export interface PreviewFlags extends HostFlags, VersionFlags {
   readonly objects?: readonly string[];
+  readonly requests?: readonly string[];
   readonly includeSecrets?: true;
   readonly failOn: PreviewFailOn;
   readonly output: (typeof PREVIEW_OUTPUTS)[number];
@@ -39,7 +41,8 @@ export async function runPreview(args: readonly string[], flags: PreviewFlags): 
   const versions = await previewedVersions(args, connected, { ...flags, installation });
   const files = objects && (await objectsOfFiles(objects, { isRecursive: true, namespace: flags.namespace }));
   files?.notes.forEach((note) => progress.note(note));
-  const preview = await compared({ versions, files, connected, flags }, progress);
+  const requests = await recordedRequests(flags.requests ?? []);
+  const preview = await compared({ versions, files, requests, connected, flags }, progress);
   const report = { ...preview, policy: versions.name, old: versions.old.label, new: versions.new.label };
   process.stdout.write(previewText(report, flags.output));
   process.exitCode = exitCodeOfPreview(report, flags.failOn);
@@ -48,12 +51,13 @@ export async function runPreview(args: readonly string[], flags: PreviewFlags): 
 interface Run {
   readonly versions: PreviewedVersions;
   readonly files: AuditedFiles | undefined;
+  readonly requests: readonly RecordedRequest[];
   readonly connected: Connected | undefined;
   readonly flags: PreviewFlags;
 }
 
 async function compared(run: Run, progress: Progress): Promise<Preview> {
-  const { versions, files, connected, flags } = run;
+  const { versions, files, requests, connected, flags } = run;
   const given = files?.objects.map(({ object }) => asJson(object)) ?? [];
   const ofOld = [...versions.old.objects, ...given];
   await using oldHost = await startedHost(run, ofOld, progress);
@@ -74,6 +78,7 @@ async function compared(run: Run, progress: Progress): Promise<Preview> {
       new: versions.new.policies,
       exceptions,
       scope,
+      requests,
       onProgress: (one: Parameters<ProgressText['of']>[0]) => update(text.of(one)),
     };
     const preview =

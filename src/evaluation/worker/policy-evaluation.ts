@@ -200,7 +200,10 @@ function readInput(route: WorkerRoute, input: ReviewInput): Review {
   if (input instanceof Uint8Array) {
     return readReview(route === 'validate_raw' ? route : 'validate', input);
   }
-  const { object, oldObject, resource, userInfo } = input;
+  const { object, oldObject, resource, userInfo, review } = input;
+  if (review !== undefined) {
+    return readReview('validate', review);
+  }
   return new ObjectReview(
     oldObject === undefined ? creationOf(object, resource, userInfo) : updateOf(object, oldObject, resource),
   );

@@ -36,6 +36,7 @@ const SUBJECT_TEXTS: Readonly<Record<Subject, readonly [one: string, many: strin
   nextPods: ['pod template', 'pod templates'],
   rollbacks: ['stored revision', 'stored revisions'],
   finalizers: ['object with finalizers', 'objects with finalizers'],
+  requests: ['recorded request', 'recorded requests'],
 };
 
 /** What is newly rejected, where that is not the object itself. */
@@ -43,6 +44,7 @@ const REJECTIONS: Readonly<Record<Exclude<Subject, 'objects'>, string>> = {
   nextPods: 'next pods rejected',
   rollbacks: 'rollback rejected',
   finalizers: 'deletion blocked',
+  requests: 'request newly rejected',
 };
 
 const GROUP_COLUMNS: readonly Column<ChangeGroup>[] = [
@@ -188,9 +190,9 @@ function changeText({ change, subject }: ChangeGroup): string {
 }
 
 function exampleText({ example }: ChangeGroup): string {
-  const { kind, namespace, name, revision } = example;
+  const { kind, namespace, name, revision, operation } = example;
   const place = namespace === undefined ? name : `${namespace}/${name}`;
-  return oneLine(`${kind} ${place}${revision === undefined ? '' : ` to revision ${revision}`}`);
+  return oneLine(`${operation === undefined ? '' : `${operation} `}${kind} ${place}${revision === undefined ? '' : ` to revision ${revision}`}`);
 }
 
 function messageText({ message = '', oldMessage, example }: ChangeGroup): string {
