@@ -17,6 +17,8 @@ import type { LogEntry, Logger } from '../log/index.ts';
 import { MetricsEndpoint } from '../metrics/index.ts';
 import { ServerMetrics } from './metrics/metrics.ts';
 import { MonitoredLog } from './monitoring/monitored-log.ts';
+import { RequestRecorder } from './recording/request-recorder.ts';
+import { offerRequests } from './recording/requests-socket.ts';
 import { operationsRoutes, type PoliciesAnswer } from './status/operations-routes.ts';
 import type { PhaseChange } from './policies/registry-entry.ts';
 import type { PolicyHost, PolicySource } from './policies/policy-source.ts';
@@ -38,6 +40,14 @@ const DRAIN_CHECK_MS = 10;
  * timeouts of rollouts and probes; a pod loads its policies in seconds. Milliseconds.
  */
 const READY_WAIT_MS = 10_000;
+/** Requests that are kept, and where they are offered. */
+interface RecordingOptions {
+  /** The last ones of each policy. At most MAX_RECORDED_REQUESTS. */
+  readonly most: number;
+  /** Path of a socket, in a folder of its own. */
+  readonly socket: string;
+}
+
 /** Options of a {@link PolicyServer}. */
 export interface PolicyServerOptions {
   /** Path of policies.yml, which is watched. Either this or `replica`. */
@@ -96,6 +106,8 @@ export interface PolicyServerOptions {
   readonly shutdownDelayMs?: number;
   /** Namespaces with a label of their own in the metrics of evaluations; with more, or 0, none has one. Default: 200. */
   readonly labelledNamespaces?: number;
+  /** Keeps requests without secrets in memory. Default: none. */
+  readonly recording?: RecordingOptions;
   /** Registry for metrics; `/metrics` shows all metrics in it. Default: a new one. */
   readonly registry?: Registry;
   /** Called when the status of a policy changes, or the policy was removed. */
@@ -118,6 +130,8 @@ export class PolicyServer {
   readonly #registry: Registry;
   readonly #metrics: ServerMetrics;
   readonly #monitoredLog: MonitoredLog;
+  readonly #recorder: RequestRecorder | undefined;
+  #offer: AsyncDisposable | undefined;
   readonly #evaluation: EvaluationHost;
   readonly #pool: WorkerPool;
   readonly #host: PolicyHost;
@@ -142,6 +156,7 @@ export class PolicyServer {
     this.#cacheDir = join(options.dataDir, 'modules');
     this.#log = options.log;
     this.#monitoredLog = new MonitoredLog(options.log);
+    this.#recorder = options.recording && new RequestRecorder(options.recording.most);
     const log = (entry: LogEntry): void => this.#log[entry.level](entry.fields, entry.message);
     this.#evaluation = new EvaluationHost({
       ...options,
@@ -200,6 +215,7 @@ export class PolicyServer {
    */
   async start(): Promise<Addresses> {
     try {
+      await this.#offerRecorded();
       this.#listening = this.#listen();
       const addresses = await this.#listening;
       if (!this.#isStopping()) {
@@ -216,6 +232,14 @@ export class PolicyServer {
     } catch (error) {
       await this.stop();
       throw error;
+    }
+  }
+
+  async #offerRecorded(): Promise<void> {
+    const { recording } = this.#options;
+    const recorder = this.#recorder;
+    if (recording !== undefined && recorder !== undefined) {
+      this.#offer = await offerRequests(recording.socket, () => recorder.list());
     }
   }
 
@@ -290,6 +314,7 @@ export class PolicyServer {
     await this.#evaluation[Symbol.asyncDispose]();
     await this.#policies?.close();
     await this.#operations?.stop();
+    await this.#offer?.[Symbol.asyncDispose]();
   }
 
   /** Closes the port at once, and each connection after its current request. */
@@ -316,7 +341,10 @@ export class PolicyServer {
   async #listen(): Promise<Addresses> {
     const host = this.#options.host ?? '127.0.0.1';
     const handler = admissionHandler(this.#pool, {
-      reviewed: (route, answer, status) => this.#reviewed(route, answer, status),
+      reviewed: (route, answer, status, body) => {
+        this.#reviewed(route, answer, status);
+        this.#record(route, answer, status, body);
+      },
       refused: (status, message) => {
         this.#metrics.refused(status);
         this.#log.debug({ status, reason: message }, 'request refused');
@@ -372,6 +400,13 @@ export class PolicyServer {
       this.#log.warn({ policy, phase, reason, detail, ...retry }, 'policy version failed');
     }
     this.#options.onStatusChange?.(policy);
+  }
+
+  #record(route: ReviewRoute, { observed }: PoolAnswer, status: number, body: Uint8Array): void {
+    if (this.#recorder !== undefined && status === 200 && route !== 'validate_raw') {
+      const policies = new Set(observed.map(({ observation }) => observation.policy));
+      this.#recorder.record(body, [...policies]);
+    }
   }
 
   #reviewed(route: ReviewRoute, { observed, monitored = [], totalMs }: PoolAnswer, status: number): void {

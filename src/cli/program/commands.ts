@@ -175,6 +175,10 @@ export const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, Com
       summary: 'serve policies over HTTPS: the policy server',
       load: async () => (await import('../serve/serve.ts')).serveCommand(),
     },
+    requests: {
+      summary: 'print the requests that a policy server on this machine has recorded',
+      load: async () => (await import('../serve/requests.ts')).requestsCommand(),
+    },
   },
 };
 

@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { DEFAULT_TIMEOUT_SECONDS } from '../../engine/definition/index.ts';
 import { LARGEST_MODULE_BYTES, type SourcesConfig } from '../../modules/sources/index.ts';
 import { createLog, type Logger } from '../../log/index.ts';
-import { PolicyServer, type PolicyServerOptions } from '../../server/index.ts';
+import { MAX_RECORDED_REQUESTS, PolicyServer, type PolicyServerOptions } from '../../server/index.ts';
 import { addLogFlags, addMemberFlags, type LogFlags, policyCluster } from '../daemon-flags.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { isFolder } from '../files-below.ts';
@@ -23,6 +23,7 @@ import {
   VERIFICATION_HELP,
   type VerificationFlags,
 } from '../module/verification-flags.ts';
+import { REQUESTS_SOCKET } from './requests-socket.ts';
 import { addReplicaFlags, type ReplicaFlags, replicaOptions } from './replica-flags.ts';
 import { endThreads } from '../../threads/index.ts';
 import { commaList } from '../comma-list.ts';
@@ -48,6 +49,8 @@ interface ServeFlags extends LogFlags, ReplicaFlags, SourceFlags, VerificationFl
   readonly alwaysAcceptAdmissionReviewsOnNamespace?: string;
   readonly shutdownDelay: number;
   readonly metricsNamespaces?: number;
+  readonly recordRequests?: number;
+  readonly requestsSocket: string;
 }
 
 export function serveCommand(): Command {
@@ -116,6 +119,19 @@ export function serveCommand(): Command {
       )
         .env('PORTCULLIS_METRICS_NAMESPACES')
         .argParser(noneOrMore),
+    )
+    .addOption(
+      new Option(
+        '--record-requests <count>',
+        `keep the last requests of each policy in memory, without secrets, for rollout preview; at most ${MAX_RECORDED_REQUESTS} (default: none)`,
+      )
+        .env('PORTCULLIS_RECORD_REQUESTS')
+        .argParser(count),
+    )
+    .addOption(
+      new Option('--requests-socket <path>', 'where recorded requests are offered, in a folder of its own')
+        .default(REQUESTS_SOCKET)
+        .env('PORTCULLIS_REQUESTS_SOCKET'),
     )
     .addOption(new Option(SOURCES_FLAG, SOURCES_HELP).env('KUBEWARDEN_SOURCES_PATH'))
     .addOption(new Option(DOCKER_CONFIG_FLAG, DOCKER_CONFIG_HELP).env('KUBEWARDEN_DOCKER_CONFIG_JSON_PATH'))
@@ -237,6 +253,9 @@ async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOption
     policyTimeoutSeconds: flags.policyTimeout,
     shutdownDelayMs: flags.shutdownDelay * 1000,
     ...(flags.metricsNamespaces === undefined ? {} : { labelledNamespaces: flags.metricsNamespaces }),
+    ...(flags.recordRequests === undefined
+      ? {}
+      : { recording: { most: flags.recordRequests, socket: flags.requestsSocket } }),
     ...(flags.workers === undefined ? {} : { workers: flags.workers }),
     ...(flags.policyMemory === undefined ? {} : { policyMemoryBytes: flags.policyMemory * 2 ** 20 }),
     ...(flags.maxModuleSize === undefined ? {} : { maxModuleBytes: flags.maxModuleSize * 2 ** 20 }),

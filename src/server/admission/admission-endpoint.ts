@@ -15,7 +15,7 @@ const JSON_TYPE = /^application\/json\s*(?:;|$)/i;
 /** Receives the results of requests. */
 export interface AdmissionListener {
   /** `status`: the HTTP status of the answer. */
-  reviewed(route: ReviewRoute, answer: PoolAnswer, status: number): void;
+  reviewed(route: ReviewRoute, answer: PoolAnswer, status: number, body: Uint8Array): void;
   refused(status: number, message: string): void;
   /** Whether a policy that workers do not have may still be loaded. */
   isLoading(policy: string): boolean;
@@ -68,7 +68,7 @@ export function admissionHandler(
           // The answer first: a client waits for it.
           const { status, body: text } = reviewAnswer(target, answer.result);
           sendJson(response, status, text);
-          listener.reviewed(target.route, answer, status);
+          listener.reviewed(target.route, answer, status, body);
         });
       } catch (failure) {
         const message = failure instanceof EvaluationError ? failure.message : 'Something went wrong';
