@@ -220,6 +220,7 @@ const CASES: Readonly<Record<string, readonly (readonly string[])[] | string>> =
     'yaml',
     'markdown',
   ),
+  requests: [['requests', '--requests-socket', `/${HOSTILE}`]],
   'rollout undo': [['rollout', 'undo', 'cap/evil', '--dry-run']],
   'rollout refresh': NOTHING,
   'rollout pin': NOTHING,

@@ -458,7 +458,10 @@ describe('portcullis rollout preview', () => {
     it('leaves out what the installed controller exempts, and says when that is not known', async () => {
       const path = await file('fresh', policy(cel(OURS), 'fresh'));
       const unknown = await as('reader', '-f', path, '-n', 'shop');
-      assert.match(unknown.stderr, /note: deployment\/portcullis-controller in namespace portcullis may not be read: .* kube-system/);
+      assert.match(
+        unknown.stderr,
+        /note: deployment\/portcullis-controller in namespace portcullis may not be read: .* kube-system/,
+      );
       const missing = await as('admin', '-f', path, '-n', 'shop');
       assert.match(missing.stderr, /portcullis-controller in namespace portcullis does not exist/);
       assert.match(missing.stdout, /^newly rejected +1 +Pod shop\/web/m);

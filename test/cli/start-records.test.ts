@@ -94,7 +94,10 @@ describe('the records of portcullis start', () => {
     for (const user of [undefined, MALLORY, { ...AUDITOR, user: 'system:serviceaccount:shop:portcullis-auditor' }]) {
       assert.match(await answer(user, 'PATCH', status, { status: { preview: { summary: '1' } } }), /^(422|403) /);
     }
-    assert.match(await answer(MALLORY, 'PATCH', status, { status: { preview: { summary: '1' } } }), /^422 .*only the controller/);
+    assert.match(
+      await answer(MALLORY, 'PATCH', status, { status: { preview: { summary: '1' } } }),
+      /^422 .*only the controller/,
+    );
     for (const change of [
       { state: 'Retired' },
       { modules: null },

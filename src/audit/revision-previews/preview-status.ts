@@ -14,7 +14,9 @@ export interface PreviewOrigin {
 
 /** @param origin of the preview */
 export function previewStatus(preview: Preview, origin: PreviewOrigin): RevisionPreview {
-  const gap = preview.coverage.find((one) => isIncomplete(one) || (one.policy === 'new' && one.state === 'NotAuditable'));
+  const gap = preview.coverage.find(
+    (one) => isIncomplete(one) || (one.policy === 'new' && one.state === 'NotAuditable'),
+  );
   const why = `${gap?.kind === undefined ? '' : `${gap.kind.resource}: `}${gap?.message ?? 'not all objects are known'}`;
   if (preview.after === 'unknown') {
     return unknownPreview(gap?.reason ?? 'NotLoaded', why, origin);

@@ -176,7 +176,10 @@ describe('previews of revisions', () => {
     await revision(1, celSpec(STRICT), serving());
     start();
     const found = await preview(1);
-    assert.deepEqual([found.summary, found.comparedWith, found.message], ['2', undefined, '2 newly rejected (nothing served before)']);
+    assert.deepEqual(
+      [found.summary, found.comparedWith, found.message],
+      ['2', undefined, '2 newly rejected (nothing served before)'],
+    );
   });
 
   it('are unknown, with a reason, where existing objects do not say what a policy asks', async () => {

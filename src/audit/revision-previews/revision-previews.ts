@@ -102,7 +102,9 @@ export class RevisionPreviews implements Runnable {
       if (signal.aborted || (!timeout.aborted && failures < MAX_RETRIES)) {
         throw error;
       }
-      const [reason, message] = timeout.aborted ? (['TimedOut', TOO_LONG] as const) : (['Failed', errorText(error)] as const);
+      const [reason, message] = timeout.aborted
+        ? (['TimedOut', TOO_LONG] as const)
+        : (['Failed', errorText(error)] as const);
       await this.#write(revision, unknownPreview(reason, message, origin), signal);
     }
   }

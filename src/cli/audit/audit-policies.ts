@@ -46,7 +46,9 @@ export async function policiesOfFiles(paths: readonly string[]): Promise<InputPo
     });
   }
   return {
-    policies: await Promise.all(policies.filter(({ manifests }) => manifests === undefined).map((one) => policyOfFile(one))),
+    policies: await Promise.all(
+      policies.filter(({ manifests }) => manifests === undefined).map((one) => policyOfFile(one)),
+    ),
     coverage: policies
       .filter(({ manifests }) => manifests !== undefined)
       .map(({ name }) => ({

@@ -1,6 +1,12 @@
 // Runs a preview: reads the versions and the objects, and prints what changes.
 import { type Coverage, exceptionsOfCluster } from '../../audit/index.ts';
-import { type Preview, previewCluster, type RecordedRequest, previewObjects, SeparateHosts } from '../../audit/preview/index.ts';
+import {
+  type Preview,
+  previewCluster,
+  type RecordedRequest,
+  previewObjects,
+  SeparateHosts,
+} from '../../audit/preview/index.ts';
 import type { JsonObject } from '../../engine/index.ts';
 import type { EvaluationHost } from '../../evaluation/index.ts';
 import type { ExceptionTerms } from '../../resources/index.ts';

@@ -1,5 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { AUDITOR_ACCOUNT, forbidden, isJsonObject, POLICY_SERVER_LABEL, POLICY_UID_LABEL } from '../../resources/index.ts';
+import {
+  AUDITOR_ACCOUNT,
+  forbidden,
+  isJsonObject,
+  POLICY_SERVER_LABEL,
+  POLICY_UID_LABEL,
+} from '../../resources/index.ts';
 import type { FieldError, KubernetesObject } from '../../resources/index.ts';
 
 /** Fields that only the controller writes. */

@@ -14,7 +14,8 @@ interface Listed {
 }
 
 const listed = (recorder: RequestRecorder): Listed => JSON.parse(recorder.list().toString()) as Listed;
-const names = (recorder: RequestRecorder): readonly string[] => listed(recorder).items.map(({ request }) => request.uid);
+const names = (recorder: RequestRecorder): readonly string[] =>
+  listed(recorder).items.map(({ request }) => request.uid);
 
 /** Once per second, so that none is left out. */
 function recordAll(recorder: RequestRecorder, requests: readonly (readonly [Buffer, readonly string[]])[]): void {
@@ -42,7 +43,10 @@ describe('recorded requests', () => {
       data: { password: SECRET_TEXT },
       stringData: { token: SECRET_TEXT },
     };
-    const env = [{ name: 'KEY', value: SECRET_TEXT }, { name: 'REF', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } }];
+    const env = [
+      { name: 'KEY', value: SECRET_TEXT },
+      { name: 'REF', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } },
+    ];
     const workload = { spec: { template: { spec: { containers: [{ name: 'c', image: 'i', env }] } } } };
     recordAll(recorder, [
       [review('secret', secret, { kind: { group: '', version: 'v1', kind: 'Secret' }, oldObject: secret }), ['a']],
@@ -62,13 +66,18 @@ describe('recorded requests', () => {
       stringData: { token: '' },
     });
     const emptied = [{ name: 'KEY', value: '' }, env[1]];
-    assert.deepEqual(other, { spec: { template: { spec: { containers: [{ name: 'c', image: 'i', env: emptied }] } } } });
+    assert.deepEqual(other, {
+      spec: { template: { spec: { containers: [{ name: 'c', image: 'i', env: emptied }] } } },
+    });
   });
 
   it('are bounded by bytes, and by their rate', () => {
     const recorder = new RequestRecorder(1_000);
     const text = 'x'.repeat(120 * 1024);
-    recordAll(recorder, Array.from({ length: 400 }, (_, index) => [review(String(index), { text }), ['a']] as const));
+    recordAll(
+      recorder,
+      Array.from({ length: 400 }, (_, index) => [review(String(index), { text }), ['a']] as const),
+    );
     const bytes = recorder.list().byteLength;
     assert.ok(bytes > 30 * 2 ** 20 && bytes < 33 * 2 ** 20, String(bytes));
     assert.equal(names(recorder).at(-1), '399');

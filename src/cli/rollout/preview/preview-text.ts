@@ -192,7 +192,9 @@ function changeText({ change, subject }: ChangeGroup): string {
 function exampleText({ example }: ChangeGroup): string {
   const { kind, namespace, name, revision, operation } = example;
   const place = namespace === undefined ? name : `${namespace}/${name}`;
-  return oneLine(`${operation === undefined ? '' : `${operation} `}${kind} ${place}${revision === undefined ? '' : ` to revision ${revision}`}`);
+  return oneLine(
+    `${operation === undefined ? '' : `${operation} `}${kind} ${place}${revision === undefined ? '' : ` to revision ${revision}`}`,
+  );
 }
 
 function messageText({ message = '', oldMessage, example }: ChangeGroup): string {

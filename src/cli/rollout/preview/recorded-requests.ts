@@ -27,7 +27,11 @@ function itemsOf(value: unknown): readonly unknown[] {
 function requestOf(value: unknown, where: string): RecordedRequest {
   const review = isJsonObject(value) && 'request' in value ? (currentReview(value) as JsonObject) : { request: value };
   const request = isJsonObject(review['request']) ? review['request'] : undefined;
-  if (request === undefined || own(request, 'operation') === undefined || Object.keys(objectIn(request, 'resource')).length === 0) {
+  if (
+    request === undefined ||
+    own(request, 'operation') === undefined ||
+    Object.keys(objectIn(request, 'resource')).length === 0
+  ) {
     throw new CliError(`${where} is no AdmissionReview: expected its request, with operation and resource`, {
       hint: 'Objects are given by --objects.',
     });
