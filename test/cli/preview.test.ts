@@ -14,6 +14,7 @@ import {
   POLICY_SERVER_LABEL,
   POLICY_UID_LABEL,
 } from '../../src/resources/index.ts';
+import { eventually } from '../cluster/eventually.ts';
 import { createLoopbackCertificate } from '../cluster/loopback-certificate.ts';
 import { example } from '../server/harness.ts';
 import { type CommandResult, portcullis } from './command.ts';
@@ -576,5 +577,15 @@ describe('portcullis rollout preview', () => {
     assert.equal((await run('rollout', 'status', 'cap/images', '--timeout', '20s')).code, 0);
     const back = await run('rollout', 'preview', 'cap/images', '--from', '1', '-n', 'default');
     assert.match(back.stdout, /^newly rejected +1 +Pod default\/web +no$/m);
+    // The auditor has said the same, in the revision.
+    await eventually(
+      async () => {
+        const { stderr } = await run('rollout', 'status', 'cap/images', '--timeout', '20s');
+        assert.match(stderr, /^note: what revision 2 changes for existing objects: 1 newly rejected .*revision 1\)/m);
+      },
+      { timeoutMs: 60_000 },
+    );
+    const revisions = await run('get', 'policyrevisions', '-n', 'portcullis');
+    assert.match(revisions.stdout, /NEWLY REJECTED[^]*images-1 .* 0 +\S+$[^]*images-2 .* 1 +\S+$/m);
   });
 });
