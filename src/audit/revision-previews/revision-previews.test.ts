@@ -20,6 +20,7 @@ import {
   type RevisionPreview,
 } from '../../resources/index.ts';
 import { SharedCaches } from '../../runtime/index.ts';
+import { asJson } from '../../values/index.ts';
 import { celSpec, INSTALLATION, NOT_LATEST, samplePod } from '../testing/sample-policies.ts';
 import { until } from '../testing/until.ts';
 import { RevisionPreviews } from './revision-previews.ts';
@@ -44,7 +45,7 @@ describe('previews of revisions', () => {
     embedded = await EmbeddedCluster.open();
     ({ admin } = embedded);
     [writes, hosts] = [0, 0];
-    list = (...args: Parameters<Cluster['list']>) => admin.list(...args);
+    list = admin.list.bind(admin);
     for (const kind of [...POLICY_KINDS, POLICY_REVISIONS, POLICY_EXCEPTIONS]) {
       await admin.create(DEFINITIONS, customResourceDefinition(kind));
     }
@@ -129,7 +130,7 @@ describe('previews of revisions', () => {
 
   async function state(number: number, status: Partial<Status>): Promise<void> {
     const key = { namespace: 'portcullis', name: `kw.cap.p-${number}` };
-    await admin.patch(POLICY_REVISIONS, key, { type: 'merge', body: { status } }, { subresource: 'status' });
+    await admin.patch(POLICY_REVISIONS, key, { type: 'merge', body: asJson({ status }) }, { subresource: 'status' });
   }
 
   async function read(number: number): Promise<Status> {

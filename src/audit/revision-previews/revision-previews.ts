@@ -128,12 +128,13 @@ export class RevisionPreviews implements Runnable {
   }
 
   /** The policy of a revision, with modules as they were pinned. Undefined: one of them is gone. */
-  async #version({ metadata, spec }: PolicyRevision, signal: AbortSignal): Promise<AuditPolicy | undefined> {
+  async #version(known: PolicyRevision, signal: AbortSignal): Promise<AuditPolicy | undefined> {
     const { cluster, installation } = this.#options;
+    const { spec } = known;
     const policy = this.#policies
       .flatMap((byId) => [...byId.get(spec.policyId)])
       .find((one) => one.metadata.uid === spec.policy.uid);
-    const revision = policy && (await unlessGone(cluster.get(POLICY_REVISIONS, keyOf({ metadata }), { signal })));
+    const revision = policy && (await unlessGone(cluster.get(POLICY_REVISIONS, keyOf(known), { signal })));
     if (policy === undefined || revision === undefined) {
       return undefined;
     }
