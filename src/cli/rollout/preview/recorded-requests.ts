@@ -25,7 +25,7 @@ function itemsOf(value: unknown): readonly unknown[] {
 }
 
 function requestOf(value: unknown, where: string): RecordedRequest {
-  const review = isJsonObject(value) && 'request' in value ? (currentReview(value) as JsonObject) : { request: value };
+  const review = isJsonObject(value) && 'request' in value ? currentReview(value) : { request: value };
   const request = isJsonObject(review['request']) ? review['request'] : undefined;
   if (
     request === undefined ||
