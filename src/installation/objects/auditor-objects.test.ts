@@ -22,7 +22,7 @@ describe('the auditor of an installation', () => {
     );
   });
 
-  it('writes statuses of policies, reports and its Lease, and nothing else', () => {
+  it('writes statuses of policies and revisions, reports and its Lease, and nothing else', () => {
     const written = rules
       .filter(({ verbs }) => verbs.some((verb) => !READS.has(verb)))
       .flatMap(({ resources }) => resources)
@@ -33,6 +33,7 @@ describe('the auditor of an installation', () => {
       'clusteradmissionpolicies/status',
       'clusteradmissionpolicygroups/status',
       'leases',
+      'policyrevisions/status',
     ]);
   });
 
