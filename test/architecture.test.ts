@@ -28,6 +28,7 @@ const ORDER = [
   'evaluation',
   'control',
   'server',
+  'rollout',
   'lifecycle',
   'governance',
   'network-policy',

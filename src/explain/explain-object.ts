@@ -1,6 +1,6 @@
 // The one entry for kinds whose status says what is wrong: reads with the rights of the user, and explains.
 import type { Cluster } from '../cluster/index.ts';
-import { listRevisions } from '../lifecycle/history/index.ts';
+import { listRevisions } from '../rollout/history/index.ts';
 import {
   type AdmissionPolicyObject,
   DEFAULT_POLICY_SERVER,

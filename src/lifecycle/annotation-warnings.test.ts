@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubernetesObject } from '../resources/index.ts';
 import { AnnotationWarnings } from './annotation-warnings.ts';
-import { parseRolloutAnnotations } from './rollout/rollout-settings.ts';
+import { parseRolloutAnnotations } from '../rollout/index.ts';
 
 function server(deadline: string, uid = 'u'): KubernetesObject {
   const annotations = { 'portcullis.dev/progress-deadline': deadline };

@@ -1,7 +1,7 @@
 // Warning events for invalid annotations: one for each mistake, not one for each reconciliation.
 import { keyOf, keyText, type KubernetesObject } from '../resources/index.ts';
 import type { EventSink } from '../runtime/index.ts';
-import type { AnnotationProblem } from './rollout/rollout-settings.ts';
+import type { AnnotationProblem } from '../rollout/index.ts';
 
 /** Reason of the event for an invalid annotation, which has no effect. */
 const INVALID_ANNOTATION = 'InvalidAnnotation';

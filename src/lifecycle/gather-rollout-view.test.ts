@@ -3,8 +3,7 @@ import { describe, it } from 'node:test';
 import type { AdmissionPolicyObject, PolicyRevision } from '../resources/index.ts';
 import { MonitoredReports } from './replicas/monitored-reports.ts';
 import { gatherRolloutView } from './gather-rollout-view.ts';
-import { isDeclared } from './rollout/revision-choice.ts';
-import { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
+import { DEFAULT_ROLLOUT_SETTINGS, isDeclared } from '../rollout/index.ts';
 import { ABSENT } from './rollout/webhook-state.ts';
 
 const SOURCES = {

@@ -14,12 +14,22 @@ import {
 } from '../resources/index.ts';
 import type { PolicyCopies } from './copies/policy-copies.ts';
 import type { KnownReplica, ReplicaDirectory } from './replicas/replica-directory.ts';
-import { revisionFacts } from './revisions/revision-store.ts';
-import type { ReplicaFacts, RevisionFacts, RolloutSettings, RolloutView } from './rollout/rollout-view.ts';
+import {
+  type AnnotationProblem,
+  hasFailed,
+  isFailurePolicyInForce,
+  lastServedRevision,
+  parseRevisionNumber,
+  parseRolloutAnnotations,
+  REASONS,
+  type ReplicaFacts,
+  revisionFacts,
+  type RolloutSettings,
+  servingRevision,
+} from '../rollout/index.ts';
+import type { AdmissionRevision, AdmissionRolloutView } from './rollout/admission-rollout-view.ts';
+import { ADMISSION_RULES } from './rollout/inherited-validation.ts';
 import { POLICY_ACTIVE } from './rollout/admission-policy-status.ts';
-import { REASONS } from './rollout/reasons.ts';
-import { hasFailed, isFailurePolicyInForce, lastServedRevision, servingRevision } from './rollout/revision-choice.ts';
-import { type AnnotationProblem, parseRevisionNumber, parseRolloutAnnotations } from './rollout/rollout-settings.ts';
 import { refreshAnnotationProblems } from './rollout/refresh-request.ts';
 import type { TypeCheckReports } from './type-checks/type-check-reports.ts';
 import { wantsOwnWebhook, webhookAnnotationProblems } from './webhooks/own-webhook.ts';
@@ -47,7 +57,7 @@ export function gatherRolloutView(
   id: string,
   revisions: readonly PolicyRevision[],
   now: number,
-): RolloutView {
+): AdmissionRolloutView {
   const { policyServers, replicas, settings, webhooks } = sources;
   const { generation = 0, annotations = {} } = policy.metadata;
   const newest = revisions.at(-1);
@@ -57,7 +67,7 @@ export function gatherRolloutView(
   const pin = annotations[ANNOTATIONS.pin];
   const typeCheck = sources.typeChecks?.of(id, policy);
   const ownWebhook = wantsOwnWebhook(annotations);
-  const facts = revisions.map((revision) => revisionFacts(revision));
+  const facts = revisions.map((revision) => revisionFacts<AdmissionPolicySpec>(revision));
   // A revision under way does not count: its match may be covered in advance.
   const rolloutSettings = {
     ...settings,
@@ -95,15 +105,16 @@ export function gatherRolloutView(
     invalidAnnotations: annotationProblems(policy),
     webhook: webhooks.stateOf(reference, matchInForce),
     phase: policy.status?.phase,
+    rules: ADMISSION_RULES,
   };
 }
 
 /** The declared spec of a policy whose newest revision failed: with no revision that ever served, webhooks cover the spec. */
 function failed(
-  newest: RevisionFacts | undefined,
+  newest: AdmissionRevision | undefined,
   { spec }: AdmissionPolicyObject,
   ownWebhook: boolean,
-): Pick<RevisionFacts, 'snapshot' | 'ownWebhook'> | undefined {
+): Pick<AdmissionRevision, 'snapshot' | 'ownWebhook'> | undefined {
   const isInForce = newest !== undefined && hasFailed(newest) && newest.reason !== REASONS.webhookRefused;
   return isInForce ? { snapshot: spec, ownWebhook } : undefined;
 }

@@ -10,23 +10,23 @@ export {
   reducedConfiguration,
 } from './webhooks/disarmed-webhooks.ts';
 export { matchOf } from './gather-rollout-view.ts';
-export { MAX_DISARM_REASON } from './rollout/rollout-settings.ts';
+export { MAX_DISARM_REASON } from '../rollout/index.ts';
 export { OWN_KINDS_CONFIGURATION } from './admission/own-kinds-configuration.ts';
 export { wantsOwnWebhook } from './webhooks/own-webhook.ts';
 export { WritePace } from './webhooks/write-pace.ts';
 export { PolicyServerController } from './replicas/policy-server-controller.ts';
 export type { KnownReplica, ReplicaChange, ReplicaDirectory } from './replicas/replica-directory.ts';
 export { ReplicaHub } from './replicas/replica-hub.ts';
-export { REASONS } from './rollout/reasons.ts';
+export { REASONS } from '../rollout/index.ts';
 export { POLICY_ACTIVE } from './rollout/admission-policy-status.ts';
 export { uninstalledPolicyStatus, uninstalledServerStatus } from './rollout/uninstalled-status.ts';
-export { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
-export type { DegradedBehaviour, RolloutSettings, RolloutStrategy, UnservedBehaviour } from './rollout/rollout-view.ts';
+export { DEFAULT_ROLLOUT_SETTINGS } from '../rollout/index.ts';
+export type { DegradedBehaviour, RolloutSettings, RolloutStrategy, UnservedBehaviour } from '../rollout/index.ts';
 export { addressList } from './admission/review-callers.ts';
 export type { GuardedWrite } from './admission/guarded-kinds.ts';
 export { OwnKindsWebhook } from './admission/own-kinds-webhook.ts';
 export type { OwnKindsWebhookOptions } from './admission/own-kinds-webhook.ts';
-export { MAX_HISTORY_LIMIT, MAX_PROGRESS_DEADLINE_MS, MIN_PROGRESS_DEADLINE_MS } from './rollout/rollout-settings.ts';
+export { MAX_HISTORY_LIMIT, MAX_PROGRESS_DEADLINE_MS, MIN_PROGRESS_DEADLINE_MS } from '../rollout/index.ts';
 export { type CopySettings, CopyService, DEFAULT_COPIES_BYTES } from './copies/copy-service.ts';
 export { DURABLE_MODULES } from './copies/policy-copies.ts';
 export { CertificateController } from './certificates/certificate-controller.ts';

@@ -25,7 +25,7 @@ import { PolicyRemoval } from './policy-removal.ts';
 import { PolicyReports } from './policy-reports.ts';
 import { PolicyRollout, type PolicyRolloutOptions } from './policy-rollout.ts';
 import { annotationProblems, gatherRolloutView } from './gather-rollout-view.ts';
-import { rollBack } from './revisions/rollbacks.ts';
+import { rollBack } from '../rollout/index.ts';
 import { afterError, type FallibleStep } from './rollout/error-rules.ts';
 import { checkSchema } from './schema-guard.ts';
 import type { TypeCheckReports } from './type-checks/type-check-reports.ts';

@@ -4,7 +4,7 @@ import type { AnnotationWarnings } from './annotation-warnings.ts';
 import type { LifecycleMetrics } from './lifecycle-metrics.ts';
 import type { PolicyReports } from './policy-reports.ts';
 import type { Prevalidations } from './prevalidations.ts';
-import type { RevisionStore } from './revisions/revision-store.ts';
+import type { RevisionStore } from '../rollout/index.ts';
 import { waitingFor, type WebhookState } from './rollout/webhook-state.ts';
 import type { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 

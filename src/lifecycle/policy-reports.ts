@@ -21,8 +21,8 @@ import type { ReplicaDirectory } from './replicas/replica-directory.ts';
 import { hasNewDenials, settledCounts } from './rollout/monitored-status.ts';
 import { newIssues } from './rollout/policy-issues.ts';
 import { POLICY_UP_TO_DATE, admissionPolicyStatus } from './rollout/admission-policy-status.ts';
-import { REASONS } from './rollout/reasons.ts';
-import type { RolloutView } from './rollout/rollout-view.ts';
+import { REASONS } from '../rollout/index.ts';
+import type { AdmissionRolloutView } from './rollout/admission-rollout-view.ts';
 import type { TypeCheckReports } from './type-checks/type-check-reports.ts';
 import { asJson, inertTexts, isJsonObject, type JsonObject, own } from '../values/index.ts';
 
@@ -99,7 +99,7 @@ export class PolicyReports {
    */
   async write(
     policy: AdmissionPolicyObject,
-    view: RolloutView,
+    view: AdmissionRolloutView,
     failure: Readiness | undefined,
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
@@ -178,7 +178,7 @@ export class PolicyReports {
   }
 
   /** Drops counts that are in the status now, and those that are not of this policy's revisions and PolicyServer. */
-  #settle(id: string, { monitored: status }: AdmissionPolicyStatus, { monitored: counts }: RolloutView): void {
+  #settle(id: string, { monitored: status }: AdmissionPolicyStatus, { monitored: counts }: AdmissionRolloutView): void {
     const { monitored } = this.#options.replicas;
     const others = monitored.of(id).filter((one) => !counts.includes(one));
     monitored.drop([...settledCounts(status, counts), ...others]);

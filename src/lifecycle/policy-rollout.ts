@@ -1,5 +1,11 @@
 // Rolls out one policy: executes the first step of its plan that has something to write, then plans again.
-import type { AdmissionPolicyObject, ObjectKey, PolicyRevision, PolicyServerObject } from '../resources/index.ts';
+import type {
+  AdmissionPolicyObject,
+  AdmissionPolicySpec,
+  ObjectKey,
+  PolicyRevision,
+  PolicyServerObject,
+} from '../resources/index.ts';
 import { movedModules, type PrevalidationResult } from '../control/index.ts';
 import {
   type ObjectCache,
@@ -13,14 +19,22 @@ import type { LifecycleMetrics } from './lifecycle-metrics.ts';
 import { policyReference, matchOf, gatherRolloutView } from './gather-rollout-view.ts';
 import type { Prevalidations } from './prevalidations.ts';
 import type { ReplicaDirectory } from './replicas/replica-directory.ts';
-import { revisionFacts, type RevisionStore } from './revisions/revision-store.ts';
-import { afterPrevalidation } from './rollout/after-prevalidation.ts';
+import {
+  afterPrevalidation,
+  answeringRevision,
+  creation,
+  isFailurePolicyInForce,
+  planRollout,
+  REASONS,
+  revisionFacts,
+  type RevisionStore,
+  type RolloutSettings,
+  type RolloutStep,
+  servingRevision,
+} from '../rollout/index.ts';
+import type { AdmissionRolloutView } from './rollout/admission-rollout-view.ts';
 import { inheritedValidation } from './rollout/inherited-validation.ts';
-import { creation, planRollout } from './rollout/plan-rollout.ts';
 import { afterError } from './rollout/error-rules.ts';
-import { REASONS } from './rollout/reasons.ts';
-import { answeringRevision, isFailurePolicyInForce, servingRevision } from './rollout/revision-choice.ts';
-import type { RolloutSettings, RolloutStep, RolloutView } from './rollout/rollout-view.ts';
 import { isCovered, waitingFor, type WebhookState } from './rollout/webhook-state.ts';
 import type { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 
@@ -57,7 +71,7 @@ export interface PolicyRolloutOptions {
 interface PlannedPolicy {
   readonly policy: AdmissionPolicyObject;
   readonly id: string;
-  readonly view: RolloutView;
+  readonly view: AdmissionRolloutView;
   readonly signal: AbortSignal;
 }
 
@@ -159,7 +173,7 @@ export class PolicyRollout {
     const { policy, id, view, signal } = planned;
     switch (step.type) {
       case 'create':
-        await revisions.create(policy, step, signal);
+        await revisions.create(policy, policy.spec.policyServer ?? 'default', step, signal);
         metrics?.rolloutStarted(id, view.generation, performance.now());
         return 'written';
       case 'refresh':
@@ -220,15 +234,19 @@ export class PolicyRollout {
     }
     return await this.#validated(
       revision,
-      afterPrevalidation(revisionFacts(revision), result, planned.view.now),
+      afterPrevalidation(revisionFacts<AdmissionPolicySpec>(revision), result, planned.view.now),
       planned,
     );
   }
 
   async #inherit(step: StepOf<'inherit'>, planned: PlannedPolicy): Promise<StepResult> {
     const revision = this.#revision(planned, step.revision);
-    const base = revisionFacts(this.#revision(planned, step.from));
-    return await this.#validated(revision, inheritedValidation(revisionFacts(revision), base), planned);
+    const base = revisionFacts<AdmissionPolicySpec>(this.#revision(planned, step.from));
+    return await this.#validated(
+      revision,
+      inheritedValidation(revisionFacts<AdmissionPolicySpec>(revision), base),
+      planned,
+    );
   }
 
   async #validated(
@@ -251,7 +269,7 @@ export class PolicyRollout {
     if (result === undefined) {
       return 'unchanged';
     }
-    if (!result.ok || movedModules(revisionFacts(revision).modules, result.modules).length > 0) {
+    if (!result.ok || movedModules(revisionFacts<AdmissionPolicySpec>(revision).modules, result.modules).length > 0) {
       return await this.#execute(creation(planned.view), planned);
     }
     await this.#options.revisions.recordRefresh(revision, refresh, planned.signal);
@@ -271,12 +289,12 @@ export class PolicyRollout {
     return this.#options.prevalidations.result(planned.id, purpose, revision.spec.policyServer, {
       kind,
       metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
-      spec: revisionFacts(revision).snapshot,
+      spec: revisionFacts<AdmissionPolicySpec>(revision).snapshot,
       ...(serving === undefined ? {} : { serving }),
     });
   }
 
-  #viewOf(policy: AdmissionPolicyObject, id: string): RolloutView {
+  #viewOf(policy: AdmissionPolicyObject, id: string): AdmissionRolloutView {
     return gatherRolloutView(this.#options, policy, id, this.#options.revisions.ofPolicy(policy, id), Date.now());
   }
 

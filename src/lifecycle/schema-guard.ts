@@ -15,8 +15,7 @@ import {
 } from '../resources/index.ts';
 import { Waiting } from '../runtime/index.ts';
 import { asJson, isJsonObject, type JsonObject, type JsonValue, own } from '../values/index.ts';
-import { lastAppliedSpec } from './revisions/last-applied.ts';
-import { REASONS } from './rollout/reasons.ts';
+import { lastAppliedSpec, REASONS } from '../rollout/index.ts';
 
 /** Delay before the schema is tried again: nothing reports that it was replaced. Milliseconds. */
 const RETRY_MS = 30_000;

@@ -100,6 +100,7 @@ export type {
   MonitoredStatus,
   PolicyIssue,
   AdmissionPolicyStatus,
+  PolicyPhase,
   ContextAwareResource,
   RefreshedStatus,
   RevisionSummary,

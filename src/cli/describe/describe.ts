@@ -19,7 +19,7 @@ import {
   listedRevisions,
   listedRows,
   listRevisions,
-} from '../../lifecycle/history/index.ts';
+} from '../../rollout/history/index.ts';
 import { historyTable } from '../rollout/history-table.ts';
 import { hasRollout } from '../rollout/rollout-target.ts';
 import { oneLine, table } from '../table.ts';

@@ -4,7 +4,7 @@ import { type PolicyRevision, type RevisionSummary, snapshotOf } from '../../res
 import { CliError, EXIT } from '../errors.ts';
 import { dataText } from '../output.ts';
 import { errorText } from '../../values/index.ts';
-import { keptServing, listedDigests, revisionModules, revisionState } from '../../lifecycle/history/index.ts';
+import { keptServing, listedDigests, revisionModules, revisionState } from '../../rollout/history/index.ts';
 import { revisionOf } from './read-revisions.ts';
 import { requiredSpec, revisionsOrListed } from './readable-revisions.ts';
 import {

@@ -1,7 +1,7 @@
 // The revisions of a policy as a table.
 import { type AdmissionPolicyObject, ageOf } from '../../resources/index.ts';
 import { shortDigest } from '../../control/index.ts';
-import type { HistoryRow } from '../../lifecycle/history/index.ts';
+import type { HistoryRow } from '../../rollout/history/index.ts';
 import { oneLine, table } from '../table.ts';
 import { pinOf } from './rollout-target.ts';
 

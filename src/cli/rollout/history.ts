@@ -17,7 +17,7 @@ import {
   revisionModules,
   revisionSince,
   revisionState,
-} from '../../lifecycle/history/index.ts';
+} from '../../rollout/history/index.ts';
 import { historyTable } from './history-table.ts';
 import { revisionOf } from './read-revisions.ts';
 import { revisionsOrListed } from './readable-revisions.ts';

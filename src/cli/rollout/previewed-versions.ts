@@ -4,7 +4,7 @@ import { unlessForbidden, unlessGone } from '../../cluster/index.ts';
 import { pinnedSpec } from '../../control/index.ts';
 import { moduleUses } from '../../engine/definition/index.ts';
 import type { JsonObject } from '../../engine/index.ts';
-import { keptServing, listedRevisions, listRevisions } from '../../lifecycle/history/index.ts';
+import { keptServing, listedRevisions, listRevisions } from '../../rollout/history/index.ts';
 import {
   type AdmissionPolicyObject,
   type PolicyRevision,

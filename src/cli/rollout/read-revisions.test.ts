@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { PolicyRevision } from '../../resources/index.ts';
-import { historyCause, historyRows, keptServing, revisionModules } from '../../lifecycle/history/index.ts';
+import { historyCause, historyRows, keptServing, revisionModules } from '../../rollout/history/index.ts';
 import { digestsText } from './history-table.ts';
 import { revisionOf } from './read-revisions.ts';
 

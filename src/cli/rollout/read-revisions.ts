@@ -1,7 +1,7 @@
 // Reads the revisions that are kept of a policy.
 import { ApiError } from '../../cluster/index.ts';
 import type { PolicyRevision, RevisionSummary } from '../../resources/index.ts';
-import { listRevisions } from '../../lifecycle/history/index.ts';
+import { listRevisions } from '../../rollout/history/index.ts';
 import { CliError } from '../errors.ts';
 import type { RolloutTarget } from './rollout-target.ts';
 

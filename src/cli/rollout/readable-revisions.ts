@@ -1,6 +1,6 @@
 // The revisions of a policy that a user may read.
 import { MAX_LISTED_REVISIONS, type RevisionSummary } from '../../resources/index.ts';
-import { listedRevisions, listedSpec } from '../../lifecycle/history/index.ts';
+import { listedRevisions, listedSpec } from '../../rollout/history/index.ts';
 import { CliError } from '../errors.ts';
 import { readRevisions, REVISIONS_RIGHT, unlessReadingForbidden } from './read-revisions.ts';
 import type { RolloutTarget } from './rollout-target.ts';

@@ -17,7 +17,7 @@ import { waitFor } from '../cluster/wait-for.ts';
 import { CliError } from '../errors.ts';
 import { Progress } from '../progress.ts';
 import { oneLine } from '../table.ts';
-import { rollbackCandidate } from '../../lifecycle/history/index.ts';
+import { rollbackCandidate } from '../../rollout/history/index.ts';
 import { readableRevisions, revisionOf } from './read-revisions.ts';
 import {
   annotate,

@@ -2,7 +2,7 @@ import { errorText, nearestKey } from '../../values/index.ts';
 import { tenantModuleProblem } from '../../modules/index.ts';
 import { parseSources } from '../../modules/sources/index.ts';
 import { ANNOTATIONS, invalid } from '../../resources/index.ts';
-import { type AnnotationProblem, parseRolloutAnnotations } from '../rollout/rollout-settings.ts';
+import { type AnnotationProblem, parseRolloutAnnotations } from '../../rollout/index.ts';
 import { registryMirrors, tenantModuleHosts, tenantModules } from '../policy-servers/module-sources.ts';
 import { refreshAnnotationProblems } from '../rollout/refresh-request.ts';
 import { webhookAnnotationProblems } from '../webhooks/own-webhook.ts';

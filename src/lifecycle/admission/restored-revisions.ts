@@ -3,8 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ANNOTATIONS, isJsonObject, type JsonObject, type PolicyRevision, snapshotOf } from '../../resources/index.ts';
 import { asJson } from '../../values/index.ts';
-import { PREVIOUS } from '../revisions/rollbacks.ts';
-import { parseRevisionNumber } from '../rollout/rollout-settings.ts';
+import { parseRevisionNumber, PREVIOUS } from '../../rollout/index.ts';
 import { type AuthorRightsNeeded, neededRights } from './needed-rights.ts';
 
 type Annotations = Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@
 import { isDigest } from '../../modules/index.ts';
 import type { PolicyServerObject } from '../../resources/index.ts';
 import { keptRevision } from '../rollout/modules-kept.ts';
-import type { CopyFacts, RevisionFacts } from '../rollout/rollout-view.ts';
+import type { AdmissionRevision, CopyFacts } from '../rollout/admission-rollout-view.ts';
 import type { CopyDirectory } from './copy-directory.ts';
 import type { WantedCopies } from './wanted-copies.ts';
 
@@ -28,7 +28,7 @@ export class PolicyCopies {
   of(
     policyServer: string,
     server: PolicyServerObject | undefined,
-    revisions: readonly RevisionFacts[],
+    revisions: readonly AdmissionRevision[],
   ): CopyFacts | undefined {
     const modules = keptRevision({ revisions })?.modules ?? [];
     const digests = modules.map(({ digest }) => digest).filter((digest) => isDigest(digest));

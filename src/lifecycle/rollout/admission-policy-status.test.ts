@@ -15,8 +15,8 @@ import {
   POLICY_UP_TO_DATE,
   admissionPolicyStatus,
 } from './admission-policy-status.ts';
-import { REASONS } from './reasons.ts';
-import { DEFAULT_ROLLOUT_SETTINGS, type RolloutView } from './rollout-view.ts';
+import { DEFAULT_ROLLOUT_SETTINGS, REASONS } from '../../rollout/index.ts';
+import type { AdmissionRolloutView } from './admission-rollout-view.ts';
 import { MODULES, NOW, replica, revision, spec, view } from './testing/rollout-scene.ts';
 
 const MINUTE = 60_000;
@@ -26,7 +26,7 @@ const both = [replica('a', { 1: 'Serving' }), replica('b', { 1: 'Serving' })];
 const IGNORED = { ...DEFAULT_ROLLOUT_SETTINGS, degraded: 'Ignore' } as const;
 const FETCH = { state: 'Failed', reason: 'FetchFailed', message: 'no route', nextRetry: NOW + 5_500 } as const;
 
-function statusOf(scene: RolloutView, before?: AdmissionPolicyStatus, now = NOW): AdmissionPolicyStatus {
+function statusOf(scene: AdmissionRolloutView, before?: AdmissionPolicyStatus, now = NOW): AdmissionPolicyStatus {
   return admissionPolicyStatus(scene, undefined, before, now);
 }
 
@@ -186,7 +186,7 @@ describe('the status of a policy', () => {
   });
 
   it('says whether the policy is enforced, and by what', () => {
-    const enforced = (scene: RolloutView): string => conditionText(statusOf(scene), POLICY_ENFORCED);
+    const enforced = (scene: AdmissionRolloutView): string => conditionText(statusOf(scene), POLICY_ENFORCED);
     const failed = revision(1, 'Failed', { reason: 'InvalidSettings' });
     const retired = revision(1, 'Retired');
     const later = revision(2, 'Failed', { reason: 'InvalidSettings' });

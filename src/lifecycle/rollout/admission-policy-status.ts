@@ -16,12 +16,19 @@ import { modulesKept } from './modules-kept.ts';
 import { monitoredStatus } from './monitored-status.ts';
 import { checkedReadiness, policyIssues, withIssues } from './policy-issues.ts';
 import { refreshedStatus } from './refreshed-status.ts';
-import { revisionSummaries, servingStatus } from './revision-summaries.ts';
-import { REASONS } from './reasons.ts';
+import {
+  answeringRevision,
+  desiredRevision,
+  hasOtherParameters,
+  isSwitchedTo,
+  REASONS,
+  type ReplicaFacts,
+  revisionSummaries,
+} from '../../rollout/index.ts';
+import { servingStatus } from './serving-status.ts';
+import type { AdmissionRevision, AdmissionRolloutView } from './admission-rollout-view.ts';
 import { requestOutcome } from './request-outcome.ts';
-import { answeringRevision, desiredRevision, hasOtherParameters, isSwitchedTo } from './revision-choice.ts';
 import { rolloutPhase, type RolloutPhase } from './rollout-phase.ts';
-import type { ReplicaFacts, RevisionFacts, RolloutView } from './rollout-view.ts';
 import { isCovered } from './webhook-state.ts';
 
 /** The policy answers requests; Unknown while no replica is connected to the controller. */
@@ -39,7 +46,7 @@ export const PARAMETERS_VALID = 'ParametersValid';
  * @param now milliseconds since 1970
  */
 export function admissionPolicyStatus(
-  view: RolloutView,
+  view: AdmissionRolloutView,
   failure: Readiness | undefined,
   before: AdmissionPolicyStatus | undefined,
   now: number,
@@ -103,7 +110,7 @@ export function admissionPolicyStatus(
 
 /** What a replica refuses for parameters: all replicas see the same, some a moment later. */
 function refusedParameters(
-  serving: RevisionFacts | undefined,
+  serving: AdmissionRevision | undefined,
   replicas: readonly ReplicaFacts[],
 ): RefusedReport | undefined {
   return replicas
@@ -112,7 +119,7 @@ function refusedParameters(
 }
 
 function parametersCondition(
-  { number }: RevisionFacts,
+  { number }: AdmissionRevision,
   replicas: readonly ReplicaFacts[],
   refused: RefusedReport | undefined,
 ): Pick<Condition, 'type' | 'status' | 'reason' | 'message'> {
@@ -130,7 +137,7 @@ function parametersCondition(
       };
 }
 
-function hasParameters(snapshot: RevisionFacts['snapshot']): boolean {
+function hasParameters(snapshot: AdmissionRevision['snapshot']): boolean {
   const uses: readonly { readonly parameters?: unknown }[] = isGroupSpec(snapshot)
     ? Object.values(snapshot.policies)
     : [snapshot];
@@ -139,8 +146,8 @@ function hasParameters(snapshot: RevisionFacts['snapshot']): boolean {
 
 /** The condition PolicyActive: the revision that answers, or why there is none. */
 function activeCondition(
-  view: RolloutView,
-  serving: RevisionFacts | undefined,
+  view: AdmissionRolloutView,
+  serving: AdmissionRevision | undefined,
   { reason, message }: RolloutPhase,
 ): { readonly status: 'True' | 'False' | 'Unknown'; readonly reason: string; readonly message: string } {
   if (serving === undefined || !isCovered(view)) {
@@ -156,7 +163,7 @@ function activeCondition(
 }
 
 /** The next retry of the desired revision, by the controller or a replica. */
-function earliestRetry(view: RolloutView, desired: RevisionFacts | undefined): number | undefined {
+function earliestRetry(view: AdmissionRolloutView, desired: AdmissionRevision | undefined): number | undefined {
   if (desired === undefined) {
     return undefined;
   }

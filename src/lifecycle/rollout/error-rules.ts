@@ -1,8 +1,7 @@
 // What a reconciliation of a policy does when one of its steps meets an error. Docs: docs/runtime.md.
 import { type ErrorKind, errorKind, ReconcileError } from '../../runtime/index.ts';
 import { errorText } from '../../values/index.ts';
-import { REASONS } from './reasons.ts';
-import type { RolloutStep } from './rollout-view.ts';
+import { REASONS, type RolloutStep } from '../../rollout/index.ts';
 
 /** Steps that read or write objects: of a reconciliation, of a plan, and of the writer of webhook configurations. */
 export type FallibleStep =

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AdmissionPolicySpec } from '../../resources/index.ts';
-import { evaluatesAs, inheritedValidation } from './inherited-validation.ts';
-import { planRollout } from './plan-rollout.ts';
-import type { RevisionFacts, RolloutStep } from './rollout-view.ts';
+import { ADMISSION_RULES, inheritedValidation } from './inherited-validation.ts';
+import { evaluatesAs, planRollout, type RolloutStep } from '../../rollout/index.ts';
+import type { AdmissionRevision } from './admission-rollout-view.ts';
 import { MODULES, replica, revision, spec, view } from './testing/rollout-scene.ts';
 
 const base = revision(1, 'Serving', { modules: MODULES });
-const candidate = (snapshot: AdmissionPolicySpec, rest: Partial<RevisionFacts> = {}): RevisionFacts =>
+const candidate = (snapshot: AdmissionPolicySpec, rest: Partial<AdmissionRevision> = {}): AdmissionRevision =>
   revision(2, 'Candidate', { snapshot, ...rest });
 const digest = MODULES[0].digest;
 
@@ -19,7 +19,7 @@ describe('a revision inherits the validation of what serves', () => {
     ['all of them', { failurePolicy: 'Ignore', mode: 'monitor', timeoutSeconds: 3 }],
   ] as const) {
     it(`when only ${what} differs`, () => {
-      assert.equal(evaluatesAs(candidate(spec('1', rest)), base), true);
+      assert.equal(evaluatesAs({ rules: ADMISSION_RULES }, candidate(spec('1', rest)), base), true);
     });
   }
 
@@ -35,7 +35,10 @@ describe('a revision inherits the validation of what serves', () => {
     ['the policy server', { policyServer: 'other' }],
   ] as const) {
     it(`not when ${what} differs as well: it applies whole or not at all`, () => {
-      assert.equal(evaluatesAs(candidate(spec('1', { failurePolicy: 'Ignore', ...rest })), base), false);
+      assert.equal(
+        evaluatesAs({ rules: ADMISSION_RULES }, candidate(spec('1', { failurePolicy: 'Ignore', ...rest })), base),
+        false,
+      );
     });
   }
 
@@ -51,24 +54,27 @@ describe('a revision inherits the validation of what serves', () => {
     const modules = ['a', 'b'].map((name) => ({ name, module: `registry://example.com/${name}:v1`, digest }));
     const serving = revision(1, 'Serving', { snapshot: group('no'), modules });
     const ignoring = candidate(group('no', { mode: 'monitor' }));
-    assert.equal(evaluatesAs(ignoring, serving), true);
+    assert.equal(evaluatesAs({ rules: ADMISSION_RULES }, ignoring, serving), true);
     assert.deepEqual(inheritedValidation(ignoring, serving).modules, modules);
-    assert.equal(evaluatesAs(candidate(group('other')), serving), false);
+    assert.equal(evaluatesAs({ rules: ADMISSION_RULES }, candidate(group('other')), serving), false);
   });
 
   it('when its modules are pinned, as by a rollback, and keeps the reference of its own spec', () => {
     const pinned = spec('1', { module: `registry://example.com/policy:v1@${digest}`, failurePolicy: 'Ignore' });
-    assert.equal(evaluatesAs(candidate(pinned), base), true);
+    assert.equal(evaluatesAs({ rules: ADMISSION_RULES }, candidate(pinned), base), true);
     assert.deepEqual(inheritedValidation(candidate(pinned), base).modules, [
       { name: 'policy', module: `registry://example.com/policy:v1@${digest}`, digest },
     ]);
     const other = spec('1', { module: `registry://example.com/policy:v1@sha256:${'b'.repeat(64)}` });
-    assert.equal(evaluatesAs(candidate(other), base), false);
+    assert.equal(evaluatesAs({ rules: ADMISSION_RULES }, candidate(other), base), false);
   });
 
   it('not when a refresh resolves its modules again', () => {
-    assert.equal(evaluatesAs(candidate(spec('1'), { refresh: 'now' }), base), false);
-    assert.equal(evaluatesAs(candidate(spec('1'), { refresh: 'now' }), { ...base, refreshed: 'now' }), true);
+    assert.equal(evaluatesAs({ rules: ADMISSION_RULES }, candidate(spec('1'), { refresh: 'now' }), base), false);
+    assert.equal(
+      evaluatesAs({ rules: ADMISSION_RULES }, candidate(spec('1'), { refresh: 'now' }), { ...base, refreshed: 'now' }),
+      true,
+    );
   });
 });
 

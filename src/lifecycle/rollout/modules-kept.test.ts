@@ -3,12 +3,13 @@ import { describe, it } from 'node:test';
 import type { Condition } from '../../resources/index.ts';
 import { MODULES_KEPT } from '../../resources/index.ts';
 import { modulesKept } from './modules-kept.ts';
-import type { CopyFacts, ReplicaFacts, RevisionFacts, RolloutView } from './rollout-view.ts';
+import type { ReplicaFacts } from '../../rollout/index.ts';
+import type { AdmissionRevision, AdmissionRolloutView, CopyFacts } from './admission-rollout-view.ts';
 
 const WASM = `sha256:${'1'.repeat(64)}`;
 
-function viewOf(servers: number, copies: CopyFacts | undefined, digest = WASM, node?: string): RolloutView {
-  const revision: Partial<RevisionFacts> = {
+function viewOf(servers: number, copies: CopyFacts | undefined, digest = WASM, node?: string): AdmissionRolloutView {
+  const revision: Partial<AdmissionRevision> = {
     number: 1,
     state: 'Serving',
     order: 1,
@@ -22,10 +23,10 @@ function viewOf(servers: number, copies: CopyFacts | undefined, digest = WASM, n
   });
   return {
     generation: 1,
-    revisions: [revision as RevisionFacts],
+    revisions: [revision as AdmissionRevision],
     replicas: Array.from({ length: servers }, (_, n) => replica(`r${n}`)),
     copies,
-  } as unknown as RolloutView;
+  } as unknown as AdmissionRolloutView;
 }
 
 const facts = (controllers: number, more: Partial<CopyFacts> = {}): CopyFacts => ({
@@ -35,7 +36,7 @@ const facts = (controllers: number, more: Partial<CopyFacts> = {}): CopyFacts =>
   ...more,
 });
 
-function conditionOf(view: RolloutView, conditions: readonly Condition[] = []): string | undefined {
+function conditionOf(view: AdmissionRolloutView, conditions: readonly Condition[] = []): string | undefined {
   const found = modulesKept(view, {}, conditions, 0).conditions.find(({ type }) => type === MODULES_KEPT);
   return found && `${found.status} ${found.reason}`;
 }

@@ -7,8 +7,8 @@ import {
   removeCondition,
   setCondition,
 } from '../../resources/index.ts';
-import { isLoadedOn, lastGoodRevision, servingRevision } from './revision-choice.ts';
-import type { RevisionFacts, RolloutView } from './rollout-view.ts';
+import { isLoadedOn, lastGoodRevision, servingRevision } from '../../rollout/index.ts';
+import type { AdmissionRevision, AdmissionRolloutView } from './admission-rollout-view.ts';
 
 /** Reasons of the condition. Documented in docs/lifecycle.md. */
 export const KEPT_REASONS = {
@@ -31,13 +31,13 @@ const ENOUGH_COPIES = 3;
 const END_IT = 'a moduleCache of the PolicyServer on a persistentVolumeClaim or hostPath ends that';
 
 /** The revision whose modules must not be lost: the one that serves, or did last. */
-export function keptRevision(view: Pick<RolloutView, 'revisions'>): RevisionFacts | undefined {
+export function keptRevision(view: Pick<AdmissionRolloutView, 'revisions'>): AdmissionRevision | undefined {
   return servingRevision(view) ?? lastGoodRevision(view);
 }
 
 /** The field and the condition of a status; absent without modules. Before controllers have answered, both stay as they were. */
 export function modulesKept(
-  view: RolloutView,
+  view: AdmissionRolloutView,
   before: { readonly copies?: CopiesStatus | undefined },
   conditions: readonly Condition[],
   now: number,

@@ -8,7 +8,7 @@ import {
 } from '../../resources/index.ts';
 import type { ReplicaCount } from '../replicas/monitored-reports.ts';
 import { monitoredStatus, settledCounts } from './monitored-status.ts';
-import type { RolloutView } from './rollout-view.ts';
+import type { AdmissionRolloutView } from './admission-rollout-view.ts';
 import { NOW, replica, revision, spec, view } from './testing/rollout-scene.ts';
 
 const SNAPSHOT = spec('1', { mode: 'monitor' });
@@ -26,11 +26,11 @@ function count(name: string, since: string, total: number, last: readonly Monito
   return { replica: name, policyServer: 'default', since, count: total, last, ...revisionOf };
 }
 
-function sceneOf(monitored: readonly ReplicaCount[], rest: Partial<RolloutView> = {}): RolloutView {
+function sceneOf(monitored: readonly ReplicaCount[], rest: Partial<AdmissionRolloutView> = {}): AdmissionRolloutView {
   return view([SERVING], BOTH, { monitored, ...rest });
 }
 
-function statusAfter(before: MonitoredStatus | undefined, scene: RolloutView): MonitoredStatus {
+function statusAfter(before: MonitoredStatus | undefined, scene: AdmissionRolloutView): MonitoredStatus {
   const status = monitoredStatus(scene, before && { monitored: before });
   assert.ok(status);
   return status;

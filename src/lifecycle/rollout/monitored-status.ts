@@ -6,8 +6,8 @@ import {
   timeText,
 } from '../../resources/index.ts';
 import type { ReplicaCount } from '../replicas/monitored-reports.ts';
-import { answeringRevision } from './revision-choice.ts';
-import type { RevisionFacts, RolloutView } from './rollout-view.ts';
+import { answeringRevision } from '../../rollout/index.ts';
+import type { AdmissionRevision, AdmissionRolloutView } from './admission-rollout-view.ts';
 
 /**
  * Adds the counts of replicas to the previous status. Each replica's count grows as long as its process runs. The status
@@ -15,7 +15,7 @@ import type { RevisionFacts, RolloutView } from './rollout-view.ts';
  * undefined unless a revision serves in monitor mode.
  */
 export function monitoredStatus(
-  view: RolloutView,
+  view: AdmissionRolloutView,
   before: AdmissionPolicyStatus | undefined,
 ): MonitoredStatus | undefined {
   const serving = answeringRevision(view);
@@ -32,11 +32,11 @@ export function monitoredStatus(
   return status === base ? base : { ...status, replicas: withoutFormer(status, reports, view) };
 }
 
-function newStatus({ number }: RevisionFacts, { now }: RolloutView): MonitoredStatus {
+function newStatus({ number }: AdmissionRevision, { now }: AdmissionRolloutView): MonitoredStatus {
   return { revision: number, since: timeText(now), count: 0, last: [], replicas: [] };
 }
 
-function withReport(status: MonitoredStatus, report: ReplicaCount, { now }: RolloutView): MonitoredStatus {
+function withReport(status: MonitoredStatus, report: ReplicaCount, { now }: AdmissionRolloutView): MonitoredStatus {
   const { replica: name, since, count, last } = report;
   const before = contained(status, report);
   if (count <= before) {
@@ -60,7 +60,7 @@ function withReport(status: MonitoredStatus, report: ReplicaCount, { now }: Roll
 function withoutFormer(
   { replicas }: MonitoredStatus,
   reports: readonly ReplicaCount[],
-  view: RolloutView,
+  view: AdmissionRolloutView,
 ): MonitoredStatus['replicas'] {
   const names = new Set(view.replicas?.map(({ name }) => name));
   return replicas.filter(

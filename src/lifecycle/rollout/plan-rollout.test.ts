@@ -2,15 +2,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pinnedSpec } from '../../control/index.ts';
-import { planRollout } from './plan-rollout.ts';
-import { REASONS } from './reasons.ts';
 import {
   DEFAULT_ROLLOUT_SETTINGS,
+  planRollout,
+  REASONS,
   type ReplicaFacts,
-  type RevisionFacts,
   type RolloutStep,
-  type RolloutView,
-} from './rollout-view.ts';
+} from '../../rollout/index.ts';
+import type { AdmissionRevision, AdmissionRolloutView } from './admission-rollout-view.ts';
 import { MODULES, NOW, replica, revision, spec, view } from './testing/rollout-scene.ts';
 
 const DEADLINE = NOW + DEFAULT_ROLLOUT_SETTINGS.progressDeadlineMs;
@@ -64,13 +63,13 @@ function inShort(step: RolloutStep): string {
   }
 }
 
-function retiredOnes(...numbers: readonly number[]): RevisionFacts[] {
+function retiredOnes(...numbers: readonly number[]): AdmissionRevision[] {
   return numbers.map((number) => revision(number, 'Retired'));
 }
 
 interface Case {
   readonly when: string;
-  readonly view: RolloutView;
+  readonly view: AdmissionRolloutView;
   readonly steps: readonly string[];
   readonly wakeAt?: number;
 }

@@ -4,7 +4,7 @@ import { findCondition, type AdmissionPolicyStatus, READY, STALLED } from '../..
 import type { TypeCheckReport } from '../type-checks/type-check-report.ts';
 import { newIssues } from './policy-issues.ts';
 import { admissionPolicyStatus } from './admission-policy-status.ts';
-import type { RolloutView } from './rollout-view.ts';
+import type { AdmissionRolloutView } from './admission-rollout-view.ts';
 import { NOW, replica, revision, view } from './testing/rollout-scene.ts';
 
 const first = revision(1, 'Serving');
@@ -13,7 +13,7 @@ const GOOD: TypeCheckReport = { unserved: [], warnings: [], expressions: 1, kind
 const RULE = { field: 'spec.rules[0].resources[0]', message: 'no resource "pod"' };
 const FIELD = { field: 'spec.settings.validations[0].expression', message: "undefined field 'x'" };
 
-function statusOf(rest: Partial<RolloutView>, before?: AdmissionPolicyStatus): AdmissionPolicyStatus {
+function statusOf(rest: Partial<AdmissionRolloutView>, before?: AdmissionPolicyStatus): AdmissionPolicyStatus {
   return admissionPolicyStatus(view([first], both, rest), undefined, before, NOW);
 }
 

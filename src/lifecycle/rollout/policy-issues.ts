@@ -14,9 +14,9 @@ import {
 import { shortened } from '../../values/index.ts';
 import { isTypeChecked } from '../type-checks/type-check-conditions.ts';
 import type { TypeCheckReport, TypeProblem } from '../type-checks/type-check-report.ts';
-import { REASONS } from './reasons.ts';
+import { REASONS } from '../../rollout/index.ts';
+import type { AdmissionRevision, AdmissionRolloutView } from './admission-rollout-view.ts';
 import type { RolloutPhase } from './rollout-phase.ts';
-import type { RevisionFacts, RolloutView } from './rollout-view.ts';
 
 /** Issues that a message names; further ones are counted. */
 const MAX_NAMED = 3;
@@ -34,8 +34,8 @@ const FROM_TYPE_CHECKS: ReadonlySet<string> = new Set([
  * @param refused what replicas refuse for parameters
  */
 export function policyIssues(
-  view: RolloutView,
-  revision: RevisionFacts | undefined,
+  view: AdmissionRolloutView,
+  revision: AdmissionRevision | undefined,
   refused: RefusedReport | undefined,
   before: AdmissionPolicyStatus | undefined,
 ): readonly PolicyIssue[] {
@@ -54,7 +54,7 @@ export function policyIssues(
 
 /** Until there is a report on this generation, what was known of it before stays. */
 function typeIssues(
-  { typeCheck, generation }: RolloutView,
+  { typeCheck, generation }: AdmissionRolloutView,
   before: AdmissionPolicyStatus | undefined,
 ): readonly PolicyIssue[] {
   if (typeCheck === undefined || typeCheck.skipped !== undefined) {
@@ -117,7 +117,7 @@ export function withIssues(current: RolloutPhase, issues: readonly PolicyIssue[]
 /** The readiness of a phase: a new spec is not ready before it is compared with the kinds of the cluster. */
 export function checkedReadiness(
   current: RolloutPhase,
-  view: RolloutView,
+  view: AdmissionRolloutView,
   before: AdmissionPolicyStatus | undefined,
 ): Readiness {
   return current.state === 'ready' && view.isTypeCheckPending && !isTypeChecked(before?.conditions, view.generation)

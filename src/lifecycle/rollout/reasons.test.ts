@@ -3,11 +3,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import type { PolicyReason } from '../../evaluation/index.ts';
-import { planRollout } from './plan-rollout.ts';
-import { REASONS } from './reasons.ts';
+import { DEFAULT_ROLLOUT_SETTINGS, planRollout, REASONS } from '../../rollout/index.ts';
+import type { AdmissionRolloutView } from './admission-rollout-view.ts';
 import { both, failed, first, PHASE_CASES } from './testing/phase-cases.ts';
 import { revision, view } from './testing/rollout-scene.ts';
-import { DEFAULT_ROLLOUT_SETTINGS, type RolloutView } from './rollout-view.ts';
 
 /** All reasons of PolicyReason: a missing or unknown one is a type error. */
 const POLICY_REASONS: Readonly<Record<PolicyReason, true>> = {
@@ -93,7 +92,7 @@ describe('reasons', () => {
       [REASONS.pinned, 2, view([first, revision(2, 'Validated')], both, { pin: 1 })],
       [REASONS.replaced, 1, view([first, revision(2, 'Serving')], both)],
       [REASONS.degradedRejected, 1, view([first, failed(2)], both, reject)],
-    ] as const satisfies readonly (readonly [string, number, RolloutView])[]) {
+    ] as const satisfies readonly (readonly [string, number, AdmissionRolloutView])[]) {
       const { steps } = planRollout(scene);
       const given = steps.flatMap((step) => (step.type === 'transition' ? [[step.revision, step.reason]] : []));
       assert.deepEqual(given[0], [number, reason]);

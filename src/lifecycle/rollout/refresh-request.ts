@@ -1,5 +1,5 @@
 import { ANNOTATIONS, refreshRequest } from '../../resources/index.ts';
-import type { AnnotationProblem } from './rollout-settings.ts';
+import type { AnnotationProblem } from '../../rollout/index.ts';
 
 /** The problem of an invalid annotation `refresh`, if it is there. */
 export function refreshAnnotationProblems(annotations: Readonly<Record<string, string>>): readonly AnnotationProblem[] {

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { refreshedStatus } from './refreshed-status.ts';
-import type { RevisionFacts } from './rollout-view.ts';
+import type { AdmissionRevision } from './admission-rollout-view.ts';
 import { revision } from './testing/rollout-scene.ts';
 
 const digest = (letter: string): string => `sha256:${letter.repeat(64)}`;
-const modules = (letter: string, count = 1): RevisionFacts['modules'] =>
+const modules = (letter: string, count = 1): AdmissionRevision['modules'] =>
   Array.from({ length: count }, (_, i) => ({ name: `m${i}`, module: 'https://r/p.wasm', digest: digest(letter) }));
-const of = (...revisions: readonly RevisionFacts[]): ReturnType<typeof refreshedStatus> =>
+const of = (...revisions: readonly AdmissionRevision[]): ReturnType<typeof refreshedStatus> =>
   refreshedStatus({ revisions }, undefined);
 
 describe('the status of a refresh', () => {
   const first = revision(1, 'Retired', { modules: modules('a') });
-  const made = (rest: Partial<RevisionFacts> = {}): RevisionFacts =>
+  const made = (rest: Partial<AdmissionRevision> = {}): AdmissionRevision =>
     revision(2, 'Serving', { refresh: 'now', modules: modules('b'), ...rest });
 
   it('is absent without one', () => {
@@ -28,7 +28,7 @@ describe('the status of a refresh', () => {
   });
 
   it('names the manifest of a module from a registry, as a reference does', () => {
-    const pushed = (letter: string): RevisionFacts['modules'] =>
+    const pushed = (letter: string): AdmissionRevision['modules'] =>
       modules('c').map((module) => ({ ...module, manifest: digest(letter) }));
     const status = of(revision(1, 'Retired', { modules: pushed('a') }), made({ modules: pushed('b') }));
     assert.match(status?.message ?? '', new RegExp(`m0: ${digest('b')} instead of ${digest('a')}$`));

@@ -1,15 +1,15 @@
 // What became of the last refresh of a policy's modules.
 import type { AdmissionPolicyStatus, RefreshedStatus } from '../../resources/index.ts';
 import { movedModules } from '../../control/index.ts';
-import { cannotServe, handledRefresh } from './revision-choice.ts';
-import type { RevisionFacts, RolloutView } from './rollout-view.ts';
+import { cannotServe, handledRefresh } from '../../rollout/index.ts';
+import type { AdmissionRevision, AdmissionRolloutView } from './admission-rollout-view.ts';
 
 /** Modules that a message names; further ones are counted. */
 const MAX_NAMED = 5;
 
 /** `status.refreshed`: about the newest revision, once its modules are resolved or could not be. */
 export function refreshedStatus(
-  { revisions }: Pick<RolloutView, 'revisions'>,
+  { revisions }: Pick<AdmissionRolloutView, 'revisions'>,
   before: AdmissionPolicyStatus | undefined,
 ): RefreshedStatus | undefined {
   const newest = revisions.at(-1);
@@ -30,7 +30,7 @@ export function refreshedStatus(
   return { value, result: 'Changed', message: `revision ${number} has ${modulesText(newest, revisions.at(-2))}` };
 }
 
-function modulesText({ modules, refresh }: RevisionFacts, previous: RevisionFacts | undefined): string {
+function modulesText({ modules, refresh }: AdmissionRevision, previous: AdmissionRevision | undefined): string {
   if (previous === undefined || previous.refresh === refresh || previous.modules.length === 0) {
     return 'the modules that its references lead to';
   }

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ReplicaAnswers } from '../../control/index.ts';
 import { requestOutcome } from './request-outcome.ts';
-import { DEFAULT_ROLLOUT_SETTINGS, type ReplicaFacts, type RolloutView } from './rollout-view.ts';
+import { DEFAULT_ROLLOUT_SETTINGS, type ReplicaFacts } from '../../rollout/index.ts';
+import type { AdmissionRolloutView } from './admission-rollout-view.ts';
 import { replica, revision, spec, view } from './testing/rollout-scene.ts';
 import { COVERED } from './webhook-state.ts';
 
@@ -22,7 +23,7 @@ function says(name: string, answers: Readonly<Record<number, ReplicaAnswers | un
   return replica(name, Object.fromEntries(reports) as Parameters<typeof replica>[1]);
 }
 
-function outcome(scene: RolloutView): string {
+function outcome(scene: AdmissionRolloutView): string {
   const { status, reason, message } = requestOutcome(scene);
   return `${status} ${reason}: ${message}`;
 }

@@ -1,9 +1,15 @@
 // What requests of a policy get. It follows from the webhook as read back and from what replicas say that they answer, never
 // from what is declared: a revision that cannot be loaded leaves the answer to the one before it.
 import { listed } from '../../values/index.ts';
-import { REASONS } from './reasons.ts';
-import { desiredRevision, hasServed, lastServedRevision, servingRevision } from './revision-choice.ts';
-import type { ReplicaFacts, RevisionFacts, RolloutView } from './rollout-view.ts';
+import {
+  desiredRevision,
+  hasServed,
+  lastServedRevision,
+  REASONS,
+  type ReplicaFacts,
+  servingRevision,
+} from '../../rollout/index.ts';
+import type { AdmissionRevision, AdmissionRolloutView } from './admission-rollout-view.ts';
 import { isCovered } from './webhook-state.ts';
 
 /** Replicas that a message names; further ones are counted. */
@@ -33,7 +39,7 @@ const WITHOUT_POLICY = 'requests are admitted without the policy';
 const UNKNOWN: RequestAnswer = { effect: 'unknown', text: 'how requests are answered is not known' };
 
 /** What requests of a policy get, as far as it is known. */
-export function requestOutcome(view: RolloutView): RequestOutcome {
+export function requestOutcome(view: AdmissionRolloutView): RequestOutcome {
   if (!isCovered(view)) {
     return uncovered(view);
   }
@@ -52,7 +58,7 @@ export function requestOutcome(view: RolloutView): RequestOutcome {
 }
 
 /** API servers send no requests. */
-function uncovered(view: RolloutView): RequestOutcome {
+function uncovered(view: AdmissionRolloutView): RequestOutcome {
   const { disarmed } = view.settings;
   if (disarmed !== undefined) {
     return { status: 'False', reason: REASONS.disarmed, message: `${WITHOUT_POLICY}: it is disarmed (${disarmed})` };
@@ -67,7 +73,7 @@ function uncovered(view: RolloutView): RequestOutcome {
   return { status: 'False', reason, message: 'API servers do not send requests to the policy' };
 }
 
-function unknown(view: RolloutView, sources: readonly Source[]): RequestOutcome {
+function unknown(view: AdmissionRolloutView, sources: readonly Source[]): RequestOutcome {
   const { replicas = [] } = view;
   const isLost = replicas.some(({ state, isUnready }) => state === 'lost' && isUnready !== true);
   const isUnsaid = sources.some(({ answer }) => answer.effect === 'unknown');
@@ -76,7 +82,7 @@ function unknown(view: RolloutView, sources: readonly Source[]): RequestOutcome 
 }
 
 /** Each answer with the replicas that give it. */
-function sourcesText(view: RolloutView, sources: readonly Source[]): string {
+function sourcesText(view: AdmissionRolloutView, sources: readonly Source[]): string {
   const isUnknown = ({ answer }: Source): number => (answer.effect === 'unknown' ? 1 : 0);
   const ordered = sources.toSorted((one, other) => isUnknown(one) - isUnknown(other));
   const texts = ordered.map(({ answer, replicas }) => {
@@ -90,7 +96,7 @@ function sourcesText(view: RolloutView, sources: readonly Source[]): string {
 }
 
 /** What API servers do when they reach no replica: they apply the failurePolicy of the webhook. */
-function unreached(view: RolloutView): RequestAnswer {
+function unreached(view: AdmissionRolloutView): RequestAnswer {
   const { webhook } = view;
   if (webhook.state !== 'Covered') {
     return UNKNOWN;
@@ -100,12 +106,12 @@ function unreached(view: RolloutView): RequestAnswer {
 }
 
 /** The answers of one replica, as sources. */
-function sourcesOf(view: RolloutView, replica: ReplicaFacts): readonly Source[] {
+function sourcesOf(view: AdmissionRolloutView, replica: ReplicaFacts): readonly Source[] {
   return answersOf(view, replica).map((answer) => ({ answer, replicas: [replica.name] }));
 }
 
 /** What a replica answers: more than one while its workers switch. */
-function answersOf(view: RolloutView, { state, revisions }: ReplicaFacts): readonly RequestAnswer[] {
+function answersOf(view: AdmissionRolloutView, { state, revisions }: ReplicaFacts): readonly RequestAnswer[] {
   if (state !== 'connected' || revisions.size === 0) {
     return [UNKNOWN];
   }
@@ -143,15 +149,15 @@ function isNotReady({ state, revisions }: ReplicaFacts): boolean {
   return state === 'connected' && [...revisions.values()].some(({ answers }) => answers === 'NotReady');
 }
 
-function verdictText({ revisions }: RolloutView, number: number): string {
+function verdictText({ revisions }: AdmissionRolloutView, number: number): string {
   const isMonitored = revisions.find((one) => one.number === number)?.snapshot.mode === 'monitor';
   return `revision ${number} answers requests${isMonitored ? ', and rejects none (mode monitor)' : ''}`;
 }
 
 /** @param how what an API server, which gives no warning, does otherwise than a replica */
 function failurePolicyAnswer(
-  view: RolloutView,
-  revision: RevisionFacts | undefined,
+  view: AdmissionRolloutView,
+  revision: AdmissionRevision | undefined,
   failurePolicy: 'Fail' | 'Ignore' | undefined,
   how: '' | ' with a warning',
 ): RequestAnswer {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pinnedSpec } from '../../control/index.ts';
 import type { AdmissionPolicySpec } from '../../resources/index.ts';
-import { rollbackOf } from './revision-choice.ts';
+import { rollbackOf } from '../../rollout/index.ts';
 import { MODULES, revision, spec } from './testing/rollout-scene.ts';
 
 describe('the revision that a spec rolls back to', () => {

@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { revisionSummaries, servingStatus } from './revision-summaries.ts';
-import type { RevisionFacts } from './rollout-view.ts';
+import { revisionSummaries } from '../../rollout/index.ts';
+import type { AdmissionRevision } from './admission-rollout-view.ts';
+import { servingStatus } from './serving-status.ts';
 import { revision, spec } from './testing/rollout-scene.ts';
 
 const long = (letter: string, length: number): string => letter.repeat(length);
 
-function specsIn(revisions: readonly RevisionFacts[], serving?: RevisionFacts): readonly (number | undefined)[] {
+function specsIn(
+  revisions: readonly AdmissionRevision[],
+  serving?: AdmissionRevision,
+): readonly (number | undefined)[] {
   const declared = revisions.at(-1)?.snapshot ?? spec('none');
   return revisionSummaries({ revisions, spec: declared }, serving).flatMap(({ revision: number, spec: text }) =>
     text === undefined ? [] : [number],

@@ -2,8 +2,8 @@
 // hold in every state, and every state must settle once the faults end.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { creation, planRollout } from './plan-rollout.ts';
-import type { ReplicaFacts, RolloutPlan, RolloutStep, RolloutView } from './rollout-view.ts';
+import { creation, planRollout, type ReplicaFacts, type RolloutPlan, type RolloutStep } from '../../rollout/index.ts';
+import type { AdmissionRolloutView } from './admission-rollout-view.ts';
 import { type RequestOutcome, requestOutcome } from './request-outcome.ts';
 import { viewOf } from './testing/believed-view.ts';
 import { moveRules, probed, settledRules } from './testing/rollout-rules.ts';
@@ -423,14 +423,14 @@ const MUTANTS: readonly (readonly [string, string, Partial<Rules>])[] = [
 ];
 
 /** What requests would get if the declared failurePolicy answered. */
-function declaredOutcome(view: RolloutView): RequestOutcome {
+function declaredOutcome(view: AdmissionRolloutView): RequestOutcome {
   const outcome = requestOutcome(view);
   const message = view.spec.failurePolicy === 'Ignore' ? 'requests are admitted' : 'requests are rejected';
   return outcome.reason === 'FailurePolicy' ? { ...outcome, message } : outcome;
 }
 
 /** Makes a revision for each refresh. */
-function wasteful(view: RolloutView): RolloutPlan {
+function wasteful(view: AdmissionRolloutView): RolloutPlan {
   const plan = planRollout(view);
   const refresh = plan.steps.find(({ type }) => type === 'refresh');
   return refresh === undefined ? plan : { ...plan, steps: [creation(view)] };
@@ -586,18 +586,18 @@ function without(isLeftOut: (step: RolloutStep) => boolean): typeof planRollout 
   };
 }
 
-function hasty(view: RolloutView): RolloutPlan {
+function hasty(view: AdmissionRolloutView): RolloutPlan {
   const report = { state: 'Staged', reason: '', message: '', nextRetry: undefined } as const;
   const revisions = new Map(view.revisions.map(({ number }) => [number, report]));
   return planRollout({ ...view, replicas: view.replicas?.map((replica) => ({ ...replica, revisions })) });
 }
 
-function unordered(view: RolloutView): RolloutPlan {
+function unordered(view: AdmissionRolloutView): RolloutPlan {
   const plan = planRollout(view);
   return { ...plan, steps: plan.steps.map((step) => ('order' in step ? { ...step, order: 1 } : step)) };
 }
 
-function narrow(view: RolloutView): RolloutPlan {
+function narrow(view: AdmissionRolloutView): RolloutPlan {
   const plan = planRollout(view);
   const serving = view.revisions.findLast(({ state }) => state === 'Serving');
   const isFlipping = plan.steps.some(({ type }) => type === 'widen');
@@ -606,7 +606,7 @@ function narrow(view: RolloutView): RolloutPlan {
     : { ...plan, steps: [...plan.steps, { type: 'enforce', revision: serving.number }] };
 }
 
-function pruned(view: RolloutView): RolloutPlan {
+function pruned(view: AdmissionRolloutView): RolloutPlan {
   const plan = planRollout(view);
   const serving = view.revisions.find(({ state }) => state === 'Serving');
   const isDeleting = serving !== undefined && plan.steps.some(({ type }) => type === 'delete');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { planRollout } from './plan-rollout.ts';
+import { planRollout } from '../../rollout/index.ts';
 import { rolloutPhase } from './rollout-phase.ts';
 import { both, failed, FETCH, first, LATE, PHASE_CASES, REFUSAL } from './testing/phase-cases.ts';
 import { replica, revision, view } from './testing/rollout-scene.ts';

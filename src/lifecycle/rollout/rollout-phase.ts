@@ -1,7 +1,5 @@
 // The phase of a policy, with its reason and message.
 import { ANNOTATIONS, type AdmissionPolicyStatus, type Readiness } from '../../resources/index.ts';
-import { REASONS } from './reasons.ts';
-import { requestOutcome } from './request-outcome.ts';
 import {
   answeringRevision,
   deadlineOf,
@@ -10,13 +8,16 @@ import {
   hasServed,
   isDeclared,
   isFailedOn,
-  isServingOn,
   isLoadedOn,
+  isServingOn,
   isSwitchedTo,
   isUnservable,
+  REASONS,
+  type ReplicaFacts,
   servingRevision,
-} from './revision-choice.ts';
-import type { ReplicaFacts, RevisionFacts, RolloutView } from './rollout-view.ts';
+} from '../../rollout/index.ts';
+import type { AdmissionRevision, AdmissionRolloutView } from './admission-rollout-view.ts';
+import { requestOutcome } from './request-outcome.ts';
 import { isCovered } from './webhook-state.ts';
 import { listed, shortened } from '../../values/index.ts';
 
@@ -42,7 +43,7 @@ type PhaseReport = Failure & Pick<RolloutPhase, 'phase'>;
  *
  * @param failure of the reconciliation
  */
-export function rolloutPhase(view: RolloutView, failure: Readiness | undefined): RolloutPhase {
+export function rolloutPhase(view: AdmissionRolloutView, failure: Readiness | undefined): RolloutPhase {
   const { isStalled = false, ...report } = phaseWithoutFailure(view);
   const isAtRest = report.phase === 'Active' || report.phase === 'RolledBack';
   const current: RolloutPhase = { ...report, state: isStalled ? 'stalled' : isAtRest ? 'ready' : 'reconciling' };
@@ -71,7 +72,7 @@ const IN_ORDER: ReadonlySet<string> = new Set([
   REASONS.pinned,
 ]);
 
-function phaseWithoutFailure(view: RolloutView): PhaseReport {
+function phaseWithoutFailure(view: AdmissionRolloutView): PhaseReport {
   const report = phaseOfDesired(view);
   const stop = servingFailure(view);
   if (stop === undefined) {
@@ -87,7 +88,7 @@ function phaseWithoutFailure(view: RolloutView): PhaseReport {
 }
 
 /** Why replicas serve nothing, when it is not for the desired revision: they cannot load the one before it either. */
-function servingFailure(view: RolloutView): Failure | undefined {
+function servingFailure(view: AdmissionRolloutView): Failure | undefined {
   const serving = servingRevision(view);
   if (serving === undefined || !isDeclared(view) || serving === desiredRevision(view)) {
     return undefined;
@@ -98,7 +99,7 @@ function servingFailure(view: RolloutView): Failure | undefined {
   return replicaFailure(view, serving, idle);
 }
 
-function phaseOfDesired(view: RolloutView): PhaseReport {
+function phaseOfDesired(view: AdmissionRolloutView): PhaseReport {
   if (view.replicas === undefined) {
     const message = 'the controller has just started, and waits for reports of the replicas';
     return { phase: 'Pending', reason: REASONS.controllerStarting, message };
@@ -141,7 +142,7 @@ function phaseOfDesired(view: RolloutView): PhaseReport {
 }
 
 /** A policy that is disarmed, or about to be. */
-function disarmedPhase(view: RolloutView, why: string): PhaseReport {
+function disarmedPhase(view: AdmissionRolloutView, why: string): PhaseReport {
   const isDone = !isCovered(view) && servingRevision(view) === undefined;
   const message = isDone
     ? `disarmed (${why}) until the annotation ${ANNOTATIONS.disarmed} is removed`
@@ -150,12 +151,16 @@ function disarmedPhase(view: RolloutView, why: string): PhaseReport {
 }
 
 /** The phase of a policy with a failure. */
-function failurePhase(view: RolloutView): 'Degraded' | 'Error' {
+function failurePhase(view: AdmissionRolloutView): 'Degraded' | 'Error' {
   return answeringRevision(view) === undefined ? 'Error' : 'Degraded';
 }
 
 /** The desired revision is on its way, and has not failed itself. */
-function stagingPhase(view: RolloutView, desired: RevisionFacts, serving: RevisionFacts | undefined): PhaseReport {
+function stagingPhase(
+  view: AdmissionRolloutView,
+  desired: AdmissionRevision,
+  serving: AdmissionRevision | undefined,
+): PhaseReport {
   const { replicas = [], now, settings } = view;
   const { number, state } = desired;
   const phase = serving === undefined ? 'Pending' : 'Updating';
@@ -182,7 +187,7 @@ function stagingPhase(view: RolloutView, desired: RevisionFacts, serving: Revisi
 }
 
 /** The desired revision serves, perhaps not on every replica. */
-function servingPhase(view: RolloutView, desired: RevisionFacts): PhaseReport {
+function servingPhase(view: AdmissionRolloutView, desired: AdmissionRevision): PhaseReport {
   const { replicas = [], now, settings } = view;
   const { number } = desired;
   const waiting = replicas.filter((replica) => !isSwitchedTo(replica, desired));
@@ -210,12 +215,12 @@ function servingPhase(view: RolloutView, desired: RevisionFacts): PhaseReport {
 }
 
 /** Whether a replica has just started and is still loading the serving revision. */
-function isStarting({ state, revisions }: ReplicaFacts, { number }: RevisionFacts): boolean {
+function isStarting({ state, revisions }: ReplicaFacts, { number }: AdmissionRevision): boolean {
   return state === 'connecting' || revisions.get(number)?.state === 'Loading';
 }
 
 /** All replicas serve the desired revision. */
-function settledPhase(view: RolloutView, { number }: RevisionFacts): PhaseReport {
+function settledPhase(view: AdmissionRolloutView, { number }: AdmissionRevision): PhaseReport {
   const newest = view.revisions.at(-1)?.number ?? number;
   if (!isCovered(view)) {
     const message = `revision ${number} serves on every replica; its webhook is not written yet`;
@@ -235,8 +240,8 @@ function settledPhase(view: RolloutView, { number }: RevisionFacts): PhaseReport
 
 /** The failure of replicas that lack the revision, or are not connected. */
 function replicaFailure(
-  view: RolloutView,
-  revision: RevisionFacts,
+  view: AdmissionRolloutView,
+  revision: AdmissionRevision,
   waiting: readonly ReplicaFacts[],
 ): Failure | undefined {
   const failures = waiting.flatMap((replica): (Failure & { readonly name: string })[] => {
@@ -278,14 +283,14 @@ function namesOf(replicas: readonly ReplicaFacts[]): string {
   return `, not by ${listed(names, MAX_NAMED)}`;
 }
 
-function numbersOf({ revisions }: RolloutView): string {
+function numbersOf({ revisions }: AdmissionRolloutView): string {
   const numbers = revisions.map(({ number }) => number);
   const shown = numbers.slice(-MAX_NUMBERS).join(', ');
   return numbers.length > MAX_NUMBERS ? `the last ${MAX_NUMBERS} of ${numbers.length}: ${shown}` : shown || 'none';
 }
 
 /** End of a failure message: how requests are answered meanwhile. */
-function outcomeText(view: RolloutView): string {
+function outcomeText(view: AdmissionRolloutView): string {
   const answering = answeringRevision(view);
   const outcome = requestOutcome(view);
   if (outcome.status === 'Unknown') {

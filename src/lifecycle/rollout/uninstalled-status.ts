@@ -10,7 +10,7 @@ import {
   setUninstalled,
 } from '../../resources/index.ts';
 import { POLICY_ACTIVE, POLICY_UP_TO_DATE } from './admission-policy-status.ts';
-import { REASONS } from './reasons.ts';
+import { REASONS } from '../../rollout/index.ts';
 
 const POLICY_MESSAGE = 'Portcullis was uninstalled: requests are admitted without the policy';
 const SERVER_MESSAGE = 'Portcullis was uninstalled: there are no policy servers';

@@ -14,7 +14,7 @@ import {
   watch,
 } from '../../runtime/index.ts';
 import { afterError } from '../rollout/error-rules.ts';
-import { REASONS } from '../rollout/reasons.ts';
+import { REASONS } from '../../rollout/index.ts';
 import type { WebhookFailure } from '../rollout/webhook-state.ts';
 import type { EnforcementRecords } from './enforcement-records.ts';
 import { type ConfigurationObjects, serverOf } from './configuration-objects.ts';

@@ -1,5 +1,5 @@
 import { ANNOTATIONS } from '../../resources/index.ts';
-import type { AnnotationProblem } from '../rollout/rollout-settings.ts';
+import type { AnnotationProblem } from '../../rollout/index.ts';
 
 /** The value of the annotation that gives a policy its own webhook. */
 const OWN = 'Own';

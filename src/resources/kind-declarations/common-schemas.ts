@@ -306,3 +306,6 @@ export const POLICY_STATUS = object(
 );
 
 export type AdmissionPolicyStatus = Infer<typeof POLICY_STATUS>;
+
+/** The state of a policy in its life. */
+export type PolicyPhase = NonNullable<AdmissionPolicyStatus['phase']>;

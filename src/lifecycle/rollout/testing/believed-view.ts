@@ -1,7 +1,9 @@
 // The view of a controller, from its caches.
 import type { ReplicaAnswers } from '../../../control/index.ts';
 import type { AdmissionPolicySpec } from '../../../resources/index.ts';
-import type { ReplicaFacts, RevisionFacts, RolloutView } from '../rollout-view.ts';
+import type { ReplicaFacts } from '../../../rollout/index.ts';
+import type { AdmissionRevision, AdmissionRolloutView } from '../admission-rollout-view.ts';
+import { ADMISSION_RULES } from '../inherited-validation.ts';
 import { ABSENT, COVERED } from '../webhook-state.ts';
 import {
   type Belief,
@@ -15,7 +17,7 @@ import {
 } from './rollout-world.ts';
 
 /** The input of a controller's plan. */
-export function viewOf(belief: Belief, { settings, hasOrders }: Rules): RolloutView {
+export function viewOf(belief: Belief, { settings, hasOrders }: Rules): AdmissionRolloutView {
   return {
     now: NOW,
     generation: 1,
@@ -33,6 +35,7 @@ export function viewOf(belief: Belief, { settings, hasOrders }: Rules): RolloutV
     webhook:
       belief.covered === '' ? ABSENT : COVERED[belief.covered === belief.covered.toUpperCase() ? 'Ignore' : 'Fail'],
     phase: belief.policy.status?.phase,
+    rules: ADMISSION_RULES,
   };
 }
 
@@ -59,7 +62,7 @@ function revisionFacts({
   retries,
   late,
   isEnforced,
-}: Revision): RevisionFacts {
+}: Revision): AdmissionRevision {
   return {
     number: n,
     policy: 'p',

@@ -1,9 +1,6 @@
 // The moves of controllers: updating a cache, or the first write of a plan.
-import { afterPrevalidation } from '../after-prevalidation.ts';
+import { afterPrevalidation, isFailurePolicyInForce, REASONS, type RolloutStep } from '../../../rollout/index.ts';
 import { admissionPolicyStatus } from '../admission-policy-status.ts';
-import { REASONS } from '../reasons.ts';
-import { isFailurePolicyInForce } from '../revision-choice.ts';
-import type { RolloutStep } from '../rollout-view.ts';
 import { viewOf } from './believed-view.ts';
 import {
   type Belief,

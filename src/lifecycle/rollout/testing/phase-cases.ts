@@ -1,7 +1,7 @@
 // Phases of policies: one case for each situation.
 import type { Readiness } from '../../../resources/index.ts';
-import { REASONS } from '../reasons.ts';
-import { DEFAULT_ROLLOUT_SETTINGS, type RevisionFacts, type RolloutView } from '../rollout-view.ts';
+import { DEFAULT_ROLLOUT_SETTINGS, REASONS } from '../../../rollout/index.ts';
+import type { AdmissionRevision, AdmissionRolloutView } from '../admission-rollout-view.ts';
 import { NOW, replica, revision, spec, view } from './rollout-scene.ts';
 
 export const LATE = { now: NOW + DEFAULT_ROLLOUT_SETTINGS.progressDeadlineMs };
@@ -20,9 +20,9 @@ export const REFUSAL: Readiness = {
   message: 'rules: Required value',
 };
 
-export const failed = (number: number): RevisionFacts =>
+export const failed = (number: number): AdmissionRevision =>
   revision(number, 'Failed', { reason: 'InvalidSettings', message: 'expected a list' });
-const retried = (number: number): RevisionFacts =>
+const retried = (number: number): AdmissionRevision =>
   revision(number, 'Candidate', { reason: 'FetchFailed', message: 'no route', nextRetry: NOW + 1_000 });
 
 export const first = revision(1, 'Serving');
@@ -32,7 +32,7 @@ export const both = [replica('a', { 1: 'Serving' }), replica('b', { 1: 'Serving'
 
 export interface PhaseCase {
   readonly when: string;
-  readonly view: RolloutView;
+  readonly view: AdmissionRolloutView;
   readonly failure?: Readiness;
   /** Default: ready in a phase at rest, else reconciling. */
   readonly isStalled?: true;

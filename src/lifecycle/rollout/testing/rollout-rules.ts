@@ -1,7 +1,6 @@
 // The rules of rollouts, as checks of a world.
 import { DISARMED } from '../../../resources/index.ts';
-import { cannotServe } from '../revision-choice.ts';
-import type { RolloutSettings } from '../rollout-view.ts';
+import { cannotServe, type RolloutSettings } from '../../../rollout/index.ts';
 import { viewOf } from './believed-view.ts';
 import {
   failurePolicyOf,

@@ -1,14 +1,14 @@
 // Builders for views of one policy.
 import { type AdmissionPolicySpec, effectiveFailurePolicy, type RevisionState } from '../../../resources/index.ts';
 import type { ReplicaRevisionState } from '../../../control/index.ts';
-import { cannotServe } from '../revision-choice.ts';
 import {
+  cannotServe,
   DEFAULT_ROLLOUT_SETTINGS,
   type ReplicaFacts,
   type ReplicaRevisionFacts,
-  type RevisionFacts,
-  type RolloutView,
-} from '../rollout-view.ts';
+} from '../../../rollout/index.ts';
+import type { AdmissionRevision, AdmissionRolloutView } from '../admission-rollout-view.ts';
+import { ADMISSION_RULES } from '../inherited-validation.ts';
 import { ABSENT, COVERED } from '../webhook-state.ts';
 
 /** The default time of a scene. Milliseconds since 1970. */
@@ -33,7 +33,11 @@ export const MODULES = [
 ] as const;
 
 /** A revision with `spec(number)` and the fields that its state implies. */
-export function revision(number: number, state: RevisionState, rest: Partial<RevisionFacts> = {}): RevisionFacts {
+export function revision(
+  number: number,
+  state: RevisionState,
+  rest: Partial<AdmissionRevision> = {},
+): AdmissionRevision {
   const served = state === 'Serving' || state === 'Retired';
   const wasTried = served || state === 'Validated' || state === 'Staged';
   return {
@@ -84,7 +88,7 @@ export function replica(name: string, reports: Reports = {}, state: ReplicaFacts
 }
 
 /** A replica that says what it answers, as replicas do, unless the scene says it. */
-function saying(one: ReplicaFacts, all: readonly RevisionFacts[]): ReplicaFacts {
+function saying(one: ReplicaFacts, all: readonly AdmissionRevision[]): ReplicaFacts {
   const isSaid = [...one.revisions.values()].some(({ answers }) => answers !== undefined);
   if (one.state !== 'connected' || isSaid) {
     return one;
@@ -109,10 +113,13 @@ function saying(one: ReplicaFacts, all: readonly RevisionFacts[]): ReplicaFacts 
 
 /** A view of a policy whose spec is that of its newest revision. It is covered where a revision has served, unless said otherwise. */
 export function view(
-  revisions: readonly RevisionFacts[],
+  revisions: readonly AdmissionRevision[],
   replicas: readonly ReplicaFacts[] | undefined,
-  { isCovered = revisions.some(({ order }) => order > 0), ...rest }: Partial<RolloutView & { isCovered: boolean }> = {},
-): RolloutView {
+  {
+    isCovered = revisions.some(({ order }) => order > 0),
+    ...rest
+  }: Partial<AdmissionRolloutView & { isCovered: boolean }> = {},
+): AdmissionRolloutView {
   const inForce = revisions.find(({ state }) => state === 'Serving') ?? revisions.at(-1);
   return {
     now: NOW,
@@ -130,6 +137,7 @@ export function view(
     invalidAnnotations: [],
     webhook: isCovered ? COVERED[effectiveFailurePolicy(inForce?.snapshot ?? spec('1'))] : ABSENT,
     phase: undefined,
+    rules: ADMISSION_RULES,
     ...rest,
   };
 }

@@ -6,9 +6,9 @@ import {
   type AdmissionPolicyStatus,
   type RevisionState,
 } from '../../../resources/index.ts';
-import type { planRollout } from '../plan-rollout.ts';
+import type { AdmissionRolloutView } from '../admission-rollout-view.ts';
+import type { RolloutPlan, RolloutSettings } from '../../../rollout/index.ts';
 import type { requestOutcome } from '../request-outcome.ts';
-import type { RolloutSettings } from '../rollout-view.ts';
 
 /**
  * Specs are letters. `a`, `b` and `c` are valid; `x` is invalid; `f` cannot be fetched while faults are left. `A` is `a` with
@@ -124,7 +124,7 @@ export interface Rules {
   readonly hasSeparateCaches: boolean;
   /** Kinds of faults. */
   readonly faults: ReadonlySet<'load' | 'fetch' | 'cut' | 'restart' | 'leave' | 'join'>;
-  readonly plan: typeof planRollout;
+  readonly plan: (view: AdmissionRolloutView) => RolloutPlan;
   readonly outcome: typeof requestOutcome;
   /** Whether replicas report the order by which they serve. */
   readonly hasOrders: boolean;

@@ -1,8 +1,8 @@
 // Reads and writes PolicyRevisions.
 import { ApiError, type Cluster, unlessGone } from '../../cluster/index.ts';
 import {
-  type AdmissionPolicyObject,
   CONTROLLER_FIELD_MANAGER,
+  type KubernetesObject,
   keyOf,
   POLICY_REVISIONS,
   POLICY_SERVER_LABEL,
@@ -12,15 +12,17 @@ import {
   type RevisionPreview,
   revisionMismatch,
   revisionName,
-  snapshotOf,
   timeText,
   MANAGED_BY,
 } from '../../resources/index.ts';
 import { type ObjectCache, type ObjectIndex, WrittenObjects } from '../../runtime/index.ts';
-import type { PrevalidatedRevision } from '../rollout/after-prevalidation.ts';
-import { cannotServe } from '../rollout/revision-choice.ts';
-import type { RevisionFacts, RolloutStep } from '../rollout/rollout-view.ts';
+import type { PrevalidatedRevision } from '../after-prevalidation.ts';
+import { cannotServe } from '../revision-choice.ts';
+import type { RevisionFacts, RolloutStep } from '../rollout-view.ts';
 import { asJson, inertTexts } from '../../values/index.ts';
+
+/** A policy of any kind that has revisions. */
+export type RevisedPolicy = KubernetesObject & { readonly spec: object };
 
 type RevisionStatus = NonNullable<PolicyRevision['status']>;
 type Transition = RolloutStep & { readonly type: 'transition' };
@@ -65,22 +67,25 @@ export class RevisionStore {
    * The revisions of this policy, without those of a deleted one of the same name, and without those that the controller cannot
    * have written; ordered by number.
    */
-  ofPolicy(policy: Pick<AdmissionPolicyObject, 'metadata'> | undefined, id: string): readonly PolicyRevision[] {
+  ofPolicy(policy: Pick<KubernetesObject, 'metadata'> | undefined, id: string): readonly PolicyRevision[] {
     return this.of(id).filter(
       (revision) => revision.spec.policy.uid === policy?.metadata.uid && revisionMismatch(revision) === undefined,
     );
   }
 
-  /** @throws ApiError: AlreadyExists if the cache does not have an existing revision of that number yet */
+  /**
+   * @param policyServer that runs it; empty for a governance policy
+   * @throws ApiError: AlreadyExists if the cache does not have an existing revision of that number yet
+   */
   async create(
-    policy: AdmissionPolicyObject,
+    policy: RevisedPolicy,
+    policyServer: string,
     { revision, rollbackOf, ownWebhook, refresh }: RolloutStep & { readonly type: 'create' },
     signal: AbortSignal,
   ): Promise<void> {
     const id = policyId(policy);
     const { apiVersion, kind, metadata, spec } = policy;
     const { name = '', namespace, uid = '' } = metadata;
-    const policyServer = spec.policyServer ?? 'default';
     const object: PolicyRevision = {
       apiVersion: 'portcullis.dev/v1',
       kind: 'PolicyRevision',
@@ -232,7 +237,8 @@ function enforcedField(
   return cannotServe({ state, reason }) && !isEnforced ? { enforced: false } : {};
 }
 
-export function revisionFacts({ spec, status = {}, metadata }: PolicyRevision): RevisionFacts {
+/** A revision as the planner sees it. @typeParam Spec of the kind of its policy: no schema validates it, its controller wrote it */
+export function revisionFacts<Spec>({ spec, status = {}, metadata }: PolicyRevision): RevisionFacts<Spec> {
   return {
     number: spec.revision,
     policy: spec.policy.name,
@@ -249,7 +255,7 @@ export function revisionFacts({ spec, status = {}, metadata }: PolicyRevision): 
     stateSince: Date.parse(status.stateSince ?? metadata.creationTimestamp ?? ''),
     order: status.order ?? 0,
     servingSince: status.servingSince === undefined ? undefined : Date.parse(status.servingSince),
-    snapshot: snapshotOf({ spec }),
+    snapshot: spec.snapshot as Spec,
     ownWebhook: spec.ownWebhook ?? false,
     refresh: spec.refresh,
     refreshed: status.refreshed,

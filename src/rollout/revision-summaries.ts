@@ -1,22 +1,15 @@
 // The revisions of a policy in its status, for authors who may read the policy, but not PolicyRevisions.
 import { isDeepStrictEqual } from 'node:util';
-import { revisionCause } from '../../control/index.ts';
-import {
-  isGroupSpec,
-  MAX_LISTED_REVISIONS,
-  type RevisionSummary,
-  type ServingStatus,
-  timeText,
-} from '../../resources/index.ts';
-import { exactJson, shortened } from '../../values/index.ts';
+import { revisionCause } from '../control/index.ts';
+import { MAX_LISTED_REVISIONS, type RevisionSummary, timeText } from '../resources/index.ts';
+import { exactJson, shortened } from '../values/index.ts';
 import { hasFailed } from './revision-choice.ts';
 import type { RevisionFacts, RolloutView } from './rollout-view.ts';
 
 /**
- * Size of the modules and settings of the serving revision, and of all specs of other revisions, in a status. Usual specs have
- * 1 to 2 KiB. With these limits a status stays below 32 KiB, a fiftieth of what etcd stores as one object. UTF-16 units.
+ * Size of the specs in a status. Usual specs have 1 to 2 KiB. With this limit and that of what serves, a status stays below 32 KiB,
+ * a fiftieth of what etcd stores as one object. UTF-16 units.
  */
-const MAX_SERVING_LENGTH = 8 * 1024;
 const MAX_SPECS_LENGTH = 8 * 1024;
 /** Revisions whose spec is in the status: the one that serves, and two to compare with. */
 const MAX_SPECS = 3;
@@ -24,35 +17,6 @@ const MAX_SPECS = 3;
 const MAX_DIGESTS = 5;
 /** Characters of a cause, which names the changed fields of a spec. */
 const MAX_CAUSE_LENGTH = 256;
-
-/** `status.serving`: what answers requests. */
-export function servingStatus(serving: RevisionFacts): ServingStatus {
-  const modules = modulesOf(serving);
-  const listed = fitting(modules, MAX_SERVING_LENGTH, (module) => {
-    const { settings: _, ...rest } = module;
-    return [module, rest];
-  });
-  const omitted = modules.length - listed.length;
-  return {
-    revision: serving.number,
-    ...(serving.servingSince === undefined ? {} : { since: timeText(serving.servingSince) }),
-    modules: listed,
-    ...(omitted === 0 ? {} : { omittedModules: omitted }),
-  };
-}
-
-function modulesOf({ snapshot, modules, policy }: RevisionFacts): readonly ServingStatus['modules'][number][] {
-  const named = isGroupSpec(snapshot) ? Object.entries(snapshot.policies) : [[policy, snapshot] as const];
-  return named.map(([name, { module, settings }]) => {
-    const digest = modules.find((one) => one.name === name)?.digest;
-    return {
-      name,
-      module,
-      ...(digest === undefined ? {} : { digest }),
-      ...(settings === undefined || settings === null ? {} : { settings: exactJson(settings) }),
-    };
-  });
-}
 
 /** `status.revisions`: the newest revisions, newest first. */
 export function revisionSummaries(
@@ -94,7 +58,7 @@ function specsOf(revisions: readonly RevisionFacts[], serving: RevisionFacts | u
 }
 
 /** Entries that fit together into a length; of each the first of its forms that fits. */
-function fitting<T>(entries: readonly T[], length: number, formsOf: (entry: T) => readonly T[]): T[] {
+export function fitting<T>(entries: readonly T[], length: number, formsOf: (entry: T) => readonly T[]): T[] {
   let left = length;
   return entries.flatMap((entry) => {
     const form = formsOf(entry).find((one) => JSON.stringify(one).length <= left);

@@ -1,5 +1,5 @@
 // The next status of a revision after its pre-validation.
-import type { PinnedModule, PrevalidationResult } from '../../control/index.ts';
+import type { PinnedModule, PrevalidationResult } from '../control/index.ts';
 import type { RevisionFacts } from './rollout-view.ts';
 
 /** Delay after the first transient failure. Milliseconds. */

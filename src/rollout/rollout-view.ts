@@ -1,9 +1,6 @@
 // The input and output of the planner. Plain data, so that tests can enumerate situations.
-import type { AdmissionPolicySpec, AdmissionPolicyStatus, RevisionState } from '../../resources/index.ts';
-import type { RefusedReport, ReplicaAnswers, ReplicaRevisionState, RevisionContent } from '../../control/index.ts';
-import type { TypeCheckReport } from '../type-checks/type-check-report.ts';
-import type { ReplicaCount } from '../replicas/monitored-reports.ts';
-import type { WebhookState } from './webhook-state.ts';
+import type { PolicyPhase, RevisionState } from '../resources/index.ts';
+import type { RefusedReport, ReplicaAnswers, ReplicaRevisionState, RevisionContent } from '../control/index.ts';
 
 /** What happens when not every replica has loaded the revision within the progress deadline. */
 export type RolloutStrategy =
@@ -50,8 +47,8 @@ export const DEFAULT_ROLLOUT_SETTINGS: RolloutSettings = {
   unserved: 'Ignore',
 };
 
-/** A PolicyRevision of the policy. */
-export interface RevisionFacts extends RevisionContent {
+/** A PolicyRevision of the policy. `Spec` is that of the policy's kind. */
+export interface RevisionFacts<Spec = unknown> extends RevisionContent {
   readonly number: number;
   /** The name of the policy. */
   readonly policy: string;
@@ -73,7 +70,7 @@ export interface RevisionFacts extends RevisionContent {
   readonly order: number;
   /** When it last began to serve. Milliseconds since 1970. */
   readonly servingSince: number | undefined;
-  readonly snapshot: AdmissionPolicySpec;
+  readonly snapshot: Spec;
   /** Whether it has a webhook of its own. */
   readonly ownWebhook: boolean;
   /** The annotation `refresh` for which its modules were resolved again, and had not changed. */
@@ -115,24 +112,12 @@ export interface ReplicaRevisionFacts {
   readonly refused?: RefusedReport | undefined;
 }
 
-/** Copies of the modules of the revision that serves, or did last. */
-export interface CopyFacts {
-  /** Controllers that have all of its modules. */
-  readonly controllers: number;
-  /** The nodes of these controllers; undefined for one that does not say it. */
-  readonly nodes?: readonly (string | undefined)[];
-  /** Whether a controller has no room for one. */
-  readonly isRefused: boolean;
-  /** Whether the module cache of the PolicyServer outlives its pods; undefined if that is not known. */
-  readonly isDurable: boolean | undefined;
-}
-
-/** The input of a plan. */
-export interface RolloutView {
+/** The input of a plan. `Spec` is that of the policy's kind. */
+export interface RolloutView<Spec = unknown> {
   /** Milliseconds since 1970. */
   readonly now: number;
   readonly generation: number;
-  readonly spec: AdmissionPolicySpec;
+  readonly spec: Spec;
   /** Whether the policy requests a webhook of its own. */
   readonly ownWebhook: boolean;
   /** The annotation `refresh`: its modules should be resolved again when the value changes. */
@@ -141,30 +126,23 @@ export interface RolloutView {
   readonly pin: number | undefined;
   readonly settings: RolloutSettings;
   /** Revisions of this policy (by its uid), in ascending order of their number. */
-  readonly revisions: readonly RevisionFacts[];
+  readonly revisions: readonly RevisionFacts<Spec>[];
   /**
    * Undefined until the replicas are known, after a start of the controller. Until then no revision starts to serve.
    */
   readonly replicas: readonly ReplicaFacts[] | undefined;
-  /** What replicas counted in monitor mode, and the status of the policy may not contain yet. */
-  readonly monitored: readonly ReplicaCount[];
-  /** Whether the policy's PolicyServer exists. */
-  readonly hasPolicyServer: boolean;
-  /**
-   * Covered if only as an earlier revision declared it. Coverage of the same requests by other policies, or in preparation of a
-   * revision that never served, does not count.
-   */
-  readonly webhook: WebhookState;
-  /** What is known about copies of its modules besides those of replicas; undefined until it is. */
-  readonly copies?: CopyFacts | undefined;
-  /** Whether the policy fits the kinds that the cluster serves; undefined while that is not known. */
-  readonly typeCheck?: TypeCheckReport | undefined;
-  /** Whether this is being found out. */
-  readonly isTypeCheckPending: boolean;
-  /** Annotations of the policy that are ignored. */
-  readonly invalidAnnotations: readonly { readonly annotation: string; readonly message: string }[];
   /** The published phase. */
-  readonly phase: AdmissionPolicyStatus['phase'];
+  readonly phase: PolicyPhase | undefined;
+  /** Those of the policy's kind. */
+  readonly rules: RolloutRules<Spec>;
+}
+
+/** What the planner needs to know of a kind of policies. */
+export interface RolloutRules<Spec> {
+  /** Whether a spec differs at most in how the policy is enforced from a revision, whose modules are known. */
+  evaluates(spec: Spec, base: RevisionFacts<Spec>): boolean;
+  /** Whether requests are admitted while nothing can be evaluated. */
+  admitsFailures(spec: Spec): boolean;
 }
 
 /** A step of a plan. After a step that wrote something, the policy is planned again. */

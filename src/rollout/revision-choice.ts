@@ -1,11 +1,11 @@
 // Selects revisions of a policy, and compares them with the state of replicas.
 import { isDeepStrictEqual } from 'node:util';
-import { type AdmissionPolicySpec, servesInsteadOf } from '../../resources/index.ts';
-import { pinnedSpec } from '../../control/index.ts';
+import { servesInsteadOf } from '../resources/index.ts';
+import { movedModules, pinnedSpec } from '../control/index.ts';
 import { REASONS } from './reasons.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutView } from './rollout-view.ts';
 
-type Revisions = Pick<RolloutView, 'revisions'>;
+type Revisions<Spec = unknown> = Pick<RolloutView<Spec>, 'revisions'>;
 
 /** Whether the newest revision matches the policy's spec and annotations; otherwise a new one is created. */
 export function isDeclared(view: Pick<RolloutView, 'revisions' | 'spec' | 'ownWebhook'>): boolean {
@@ -26,29 +26,54 @@ export function handledRefresh({ refresh, refreshed }: RevisionFacts): string | 
  * The revision that a spec rolls back to: the newest validated revision whose pinned spec equals it. Undefined if there
  * is none. Applying the same spec by hand counts as well.
  */
-export function rollbackOf(spec: AdmissionPolicySpec, revisions: readonly RevisionFacts[]): number | undefined {
+export function rollbackOf(spec: unknown, revisions: readonly RevisionFacts[]): number | undefined {
   return revisions.findLast(
     ({ snapshot, modules }) => modules.length > 0 && isDeepStrictEqual(pinnedSpec(snapshot, modules), spec),
   )?.number;
 }
 
 /** The revision that should serve: the pinned one, else the newest. Undefined if the pinned one does not exist. */
-export function desiredRevision({ pin, revisions }: Pick<RolloutView, 'pin' | 'revisions'>): RevisionFacts | undefined {
+export function desiredRevision<Spec>({
+  pin,
+  revisions,
+}: Pick<RolloutView<Spec>, 'pin' | 'revisions'>): RevisionFacts<Spec> | undefined {
   return pin === undefined ? revisions.at(-1) : revisions.find(({ number }) => number === pin);
 }
 
 /** The revision that serves: the last to start among those in state Serving. Replicas use the same rule. */
-export function servingRevision({ revisions }: Revisions): RevisionFacts | undefined {
+export function servingRevision<Spec>({ revisions }: Revisions<Spec>): RevisionFacts<Spec> | undefined {
   return latest(revisions.filter(({ state }) => state === 'Serving'));
 }
 
 /** The last revision that served and has not failed since: the fallback. */
-export function lastGoodRevision({ revisions }: Revisions): RevisionFacts | undefined {
+export function lastGoodRevision<Spec>({ revisions }: Revisions<Spec>): RevisionFacts<Spec> | undefined {
   return latest(revisions.filter(({ order, state }) => order > 0 && state !== 'Failed'));
 }
 
+/** The revision whose modules and validation others inherit: what serves, else the last good one. */
+export function validatedBase<Spec>(view: Revisions<Spec>): RevisionFacts<Spec> | undefined {
+  return servingRevision(view) ?? lastGoodRevision(view);
+}
+
+/** Whether two revisions differ at most in how the policy is enforced, and have the same modules. */
+export function evaluatesAs<Spec>(
+  { rules }: Pick<RolloutView<Spec>, 'rules'>,
+  revision: RevisionFacts<Spec>,
+  base: RevisionFacts<Spec>,
+): boolean {
+  const areModulesKnown = revision.modules.length > 0;
+  return (
+    revision !== base &&
+    rules.evaluates(revision.snapshot, base) &&
+    (areModulesKnown
+      ? movedModules(base.modules, revision.modules).length === 0
+      : // A refresh resolves the modules again.
+        handledRefresh(revision) === handledRefresh(base))
+  );
+}
+
 /** The last revision that served, also when it failed or was retired later. */
-export function lastServedRevision({ revisions }: Revisions): RevisionFacts | undefined {
+export function lastServedRevision<Spec>({ revisions }: Revisions<Spec>): RevisionFacts<Spec> | undefined {
   return latest(revisions.filter(({ order }) => order > 0));
 }
 
@@ -56,7 +81,7 @@ export function lastServedRevision({ revisions }: Revisions): RevisionFacts | un
  * The target of the rollout: the desired revision, or the last good one if the desired one cannot serve. Undefined if
  * the newest failed and the last good one is not to serve on, and while the policy is disarmed.
  */
-export function goalRevision(view: RolloutView): RevisionFacts | undefined {
+export function goalRevision<Spec>(view: RolloutView<Spec>): RevisionFacts<Spec> | undefined {
   if (view.settings.disarmed !== undefined) {
     return undefined;
   }
@@ -72,7 +97,7 @@ export function goalRevision(view: RolloutView): RevisionFacts | undefined {
  * The revision that answers requests, as connected replicas report; without one, as they were last instructed.
  * Undefined if there is none, or it is unknown.
  */
-export function answeringRevision(view: RolloutView): RevisionFacts | undefined {
+export function answeringRevision<Spec>(view: RolloutView<Spec>): RevisionFacts<Spec> | undefined {
   const { replicas = [], revisions } = view;
   const connected = replicas.filter(({ state }) => state === 'connected');
   if (connected.length > 0) {
@@ -187,8 +212,8 @@ export function isFailurePolicyInForce(view: Pick<RolloutView, 'revisions' | 'se
   return hasServed(view) ? view.settings.degraded !== 'Ignore' : view.settings.unserved === 'Reject';
 }
 
-function latest(revisions: readonly RevisionFacts[]): RevisionFacts | undefined {
-  return revisions.reduce<RevisionFacts | undefined>(
+function latest<Spec>(revisions: readonly RevisionFacts<Spec>[]): RevisionFacts<Spec> | undefined {
+  return revisions.reduce<RevisionFacts<Spec> | undefined>(
     (last, one) => (last === undefined || servesInsteadOf(one, last) ? one : last),
     undefined,
   );

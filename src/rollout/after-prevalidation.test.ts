@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { afterPrevalidation, LONGEST_RETRY_MS } from './after-prevalidation.ts';
-import { MODULES, NOW } from './testing/rollout-scene.ts';
+import { MODULES, NOW } from '../lifecycle/rollout/testing/rollout-scene.ts';
 
 describe('the status of a revision after pre-validation', () => {
   const transient = { ok: false, reason: 'FetchFailed', message: 'no route', isTransient: true } as const;

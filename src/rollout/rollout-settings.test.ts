@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ANNOTATIONS } from '../../resources/index.ts';
+import { ANNOTATIONS } from '../resources/index.ts';
 import { parseRolloutAnnotations } from './rollout-settings.ts';
 
 const { rolloutStrategy, progressDeadline, revisionHistoryLimit } = ANNOTATIONS;

@@ -1,5 +1,5 @@
 // Parses rollout annotations. Those of a policy override those of its PolicyServer, which override the controller's flags.
-import { ANNOTATIONS } from '../../resources/index.ts';
+import { ANNOTATIONS } from '../resources/index.ts';
 import type { RolloutSettings, RolloutStrategy } from './rollout-view.ts';
 
 type Annotations = Readonly<Record<string, string>>;

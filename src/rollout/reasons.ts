@@ -1,7 +1,7 @@
 // Reasons of phases of policies and of states of revisions. Documented in docs/lifecycle.md.
 
-import { DEGRADED_REJECTED, DISARMED, UNINSTALLED } from '../../resources/index.ts';
-import { CONTESTED_REASON, FAILED_REASON } from '../../runtime/index.ts';
+import { DEGRADED_REJECTED, DISARMED, UNINSTALLED } from '../resources/index.ts';
+import { CONTESTED_REASON, FAILED_REASON } from '../runtime/index.ts';
 
 /** Reasons of the controller; replicas and pre-validation add those of policy servers (`PolicyReason`). */
 export const REASONS = {

@@ -3,16 +3,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import { jsonText } from '../../go/index.ts';
 import {
-  type AdmissionPolicyObject,
-  type AdmissionPolicySpec,
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  type KubernetesObject,
   LAST_APPLIED_ANNOTATION,
   own,
 } from '../../resources/index.ts';
 import { MAX_ANNOTATIONS_BYTES } from '../../resources/validation/index.ts';
 import { asJson, parseJson, setOwn } from '../../values/index.ts';
+import type { RevisedPolicy } from './revision-store.ts';
 
 /**
  * The annotation with the restored spec, so that the next client-side apply removes what only that has. Undefined if the policy
@@ -20,7 +20,7 @@ import { asJson, parseJson, setOwn } from '../../values/index.ts';
  *
  * @param policy before the rollback
  */
-export function lastAppliedAfter(policy: AdmissionPolicyObject, restored: AdmissionPolicySpec): string | undefined {
+export function lastAppliedAfter(policy: RevisedPolicy, restored: object): string | undefined {
   const { [LAST_APPLIED_ANNOTATION]: text, ...others } = policy.metadata.annotations ?? {};
   const applied = text === undefined ? undefined : parsed(text);
   const spec = applied === undefined ? undefined : own(applied, 'spec');
@@ -36,7 +36,7 @@ export function lastAppliedAfter(policy: AdmissionPolicyObject, restored: Admiss
 }
 
 /** The spec that client-side apply declared; undefined if there is none. */
-export function lastAppliedSpec({ metadata }: Pick<AdmissionPolicyObject, 'metadata'>): JsonObject | undefined {
+export function lastAppliedSpec({ metadata }: Pick<KubernetesObject, 'metadata'>): JsonObject | undefined {
   const text = metadata.annotations?.[LAST_APPLIED_ANNOTATION];
   const spec = text === undefined ? undefined : own(parsed(text) ?? {}, 'spec');
   return isJsonObject(spec) ? spec : undefined;

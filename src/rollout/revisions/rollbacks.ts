@@ -2,8 +2,6 @@
 import type { Cluster } from '../../cluster/index.ts';
 import { pinnedSpec, previousRevision, secondRollbackNote } from '../../control/index.ts';
 import {
-  type AdmissionPolicyObject,
-  type AdmissionPolicySpec,
   ANNOTATIONS,
   CONTROLLER_FIELD_MANAGER,
   type JsonValue,
@@ -17,9 +15,9 @@ import { errorKind, type EventSink } from '../../runtime/index.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { returnedFields } from './field-owners.ts';
 import { lastAppliedAfter } from './last-applied.ts';
-import { revisionFacts } from './revision-store.ts';
-import { parseRevisionNumber } from '../rollout/rollout-settings.ts';
-import type { RevisionFacts } from '../rollout/rollout-view.ts';
+import { type RevisedPolicy, revisionFacts } from './revision-store.ts';
+import { parseRevisionNumber } from '../rollout-settings.ts';
+import type { RevisionFacts } from '../rollout-view.ts';
 import { asJson, errorText } from '../../values/index.ts';
 
 /** Reason of the event for a rollback. */
@@ -32,27 +30,27 @@ const MAX_QUOTED = 40;
 export const PREVIOUS = 'previous';
 
 /** Writes a JSON patch. Conflicts if the policy was written since `before`. @throws ApiError */
-type Write = (before: AdmissionPolicyObject, ...operations: readonly JsonValue[]) => Promise<AdmissionPolicyObject>;
+type Write<Policy> = (before: Policy, ...operations: readonly JsonValue[]) => Promise<Policy>;
 
 const ANNOTATION_PATH = annotationPath(ANNOTATIONS.rollbackTo);
 const REMOVAL = { op: 'remove', path: ANNOTATION_PATH };
 
 /** Rolls a policy back as its annotation `rollback-to` says, and removes the annotation. @returns the policy in the cluster */
-export async function rollBack(
+export async function rollBack<Policy extends RevisedPolicy>(
   cluster: Cluster,
-  type: ResourceType<AdmissionPolicyObject>,
-  policy: AdmissionPolicyObject,
+  type: ResourceType<Policy>,
+  policy: Policy,
   revisions: readonly PolicyRevision[],
   events: EventSink,
   signal: AbortSignal,
-): Promise<AdmissionPolicyObject> {
-  const write: Write = async (before, ...operations) => {
+): Promise<Policy> {
+  const write: Write<Policy> = async (before, ...operations) => {
     const guard = replacement('/metadata/resourceVersion', before.metadata.resourceVersion ?? '');
     const patch = { type: 'json', body: [guard, ...operations] } as const;
     return await cluster.patch(type, keyOf(policy), patch, { fieldManager: CONTROLLER_FIELD_MANAGER, signal });
   };
   const text = policy.metadata.annotations?.[ANNOTATIONS.rollbackTo] ?? '';
-  const facts = revisions.map((revision) => revisionFacts(revision));
+  const facts = revisions.map((revision) => revisionFacts<object>(revision));
   const target = targetOf(text, policy.spec, facts);
   if (target !== undefined) {
     const note =
@@ -71,13 +69,13 @@ export async function rollBack(
   return patched;
 }
 
-async function restore(
-  write: Write,
-  policy: AdmissionPolicyObject,
-  { number, snapshot, modules }: RevisionFacts,
+async function restore<Policy extends RevisedPolicy>(
+  write: Write<Policy>,
+  policy: Policy,
+  { number, snapshot, modules }: RevisionFacts<object>,
   note: string | undefined,
   events: EventSink,
-): Promise<AdmissionPolicyObject> {
+): Promise<Policy> {
   // Another attempt restores the same revision, because its number replaces `previous`. The response has what caches drop.
   const before = await write(policy, replacement(ANNOTATION_PATH, String(number)));
   const spec = pinnedSpec(snapshot, modules);
@@ -86,7 +84,7 @@ async function restore(
     events.event(policy, 'Normal', ROLLED_BACK, `the spec is that of revision ${number} already`);
     return patched;
   }
-  let restored: AdmissionPolicyObject;
+  let restored: Policy;
   try {
     restored = await write(before, ...restoration(before, spec));
   } catch (error) {
@@ -108,13 +106,13 @@ async function restore(
 }
 
 /** Returns the fields of the spec to their owners. */
-function handover(before: AdmissionPolicyObject, restored: AdmissionPolicyObject): readonly JsonValue[] {
+function handover(before: RevisedPolicy, restored: RevisedPolicy): readonly JsonValue[] {
   const fields = returnedFields(before, restored);
   return fields.length === 0 ? [] : [replacement('/metadata/managedFields', fields.map(asJson))];
 }
 
 /** The changes that restore a spec. */
-function restoration(policy: AdmissionPolicyObject, spec: AdmissionPolicySpec): readonly JsonValue[] {
+function restoration(policy: RevisedPolicy, spec: object): readonly JsonValue[] {
   const lastApplied = lastAppliedAfter(policy, spec);
   return [
     replacement('/spec', asJson(spec)),
@@ -132,9 +130,9 @@ function annotationPath(annotation: string): string {
 
 function targetOf(
   text: string,
-  spec: AdmissionPolicySpec,
-  revisions: readonly RevisionFacts[],
-): RevisionFacts | undefined {
+  spec: object,
+  revisions: readonly RevisionFacts<object>[],
+): RevisionFacts<object> | undefined {
   if (text === PREVIOUS) {
     return previousRevision(spec, revisions);
   }

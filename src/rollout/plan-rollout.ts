@@ -1,9 +1,8 @@
 // Plans the rollout of one policy. Pure: a view determines the plan.
-import { effectiveFailurePolicy } from '../../resources/index.ts';
-import { evaluates, evaluatesAs, validatedBase } from './inherited-validation.ts';
 import { REASONS } from './reasons.ts';
 import {
   deadlineOf,
+  evaluatesAs,
   desiredRevision,
   goalRevision,
   cannotServe,
@@ -24,6 +23,7 @@ import {
   lastGoodRevision,
   lastServedRevision,
   servingRevision,
+  validatedBase,
 } from './revision-choice.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutPlan, RolloutStep, RolloutView } from './rollout-view.ts';
 
@@ -67,7 +67,7 @@ export function creation(view: RolloutView): RolloutStep & { readonly type: 'cre
   const { ownWebhook, revisions, spec } = view;
   const base = hasSpec(view) ? undefined : validatedBase(view);
   // A refresh under way does not delay a change that needs no modules. It goes on afterwards.
-  const refresh = base !== undefined && evaluates(spec, base) ? handledRefresh(base) : view.refresh;
+  const refresh = base !== undefined && view.rules.evaluates(spec, base) ? handledRefresh(base) : view.refresh;
   const rollback = hasSpec(view) ? undefined : rollbackOf(spec, revisions);
   return {
     type: 'create',
@@ -155,7 +155,7 @@ function progress(view: RolloutView, goal: RevisionFacts): RolloutStep[] {
   switch (goal.state) {
     case 'Candidate': {
       const base = validatedBase(view);
-      if (base !== undefined && evaluatesAs(goal, base)) {
+      if (base !== undefined && evaluatesAs(view, goal, base)) {
         return [{ type: 'inherit', revision: goal.number, from: base.number }];
       }
       return isDue(view, goal) && isConnected(view) ? [{ type: 'prevalidate', revision: goal.number }] : [];
@@ -202,7 +202,7 @@ function dryRun(view: RolloutView, goal: RevisionFacts): RolloutStep[] {
 function mayServe(view: RolloutView, revision: RevisionFacts): boolean {
   const { replicas = [], settings, now } = view;
   const base = validatedBase(view);
-  if (view.replicas !== undefined && base !== undefined && evaluatesAs(revision, base)) {
+  if (view.replicas !== undefined && base !== undefined && evaluatesAs(view, revision, base)) {
     const connected = replicas.filter(({ state }) => state === 'connected');
     return connected.every((replica) => isLoadedOn(replica, revision) || !isServingAny(view, replica));
   }
@@ -312,9 +312,9 @@ function hasSwitched(view: RolloutView, serving: RevisionFacts): boolean {
 }
 
 /** Whether the revision only admits what the one before it may reject while nothing can be loaded. */
-function isLoosened({ revisions }: RolloutView, serving: RevisionFacts): boolean {
-  const before = lastServedRevision({ revisions: revisions.filter((one) => one !== serving) });
-  return before !== undefined && effectiveFailurePolicy(serving.snapshot) === 'Ignore' && evaluatesAs(serving, before);
+function isLoosened(view: RolloutView, serving: RevisionFacts): boolean {
+  const before = lastServedRevision({ revisions: view.revisions.filter((one) => one !== serving) });
+  return before !== undefined && view.rules.admitsFailures(serving.snapshot) && evaluatesAs(view, serving, before);
 }
 
 /** Deletes past revisions beyond the history limit, except those that serve, are wanted, or are the last good one. */
