@@ -30,7 +30,7 @@ import {
   Runtime,
   SharedCaches,
 } from '../runtime/index.ts';
-import { NETWORK_POLICY_PROVIDERS } from '../resources/index.ts';
+import { NETWORK_POLICY_PROVIDERS, POLICY_REVISIONS } from '../resources/index.ts';
 import type { ControlTls } from '../control/index.ts';
 import { type ManagedOptions, ManagedServers } from './managed-servers.ts';
 
@@ -135,7 +135,7 @@ export function assembleController(options: AssemblyOptions): AssembledControlle
       ? {}
       : { isOurs: (name) => managed.ownership.isOurs(name), isReachable: (name) => managed.isReachable(name) }),
   });
-  const governance = options.governance && governanceParts(options.governance, controlled);
+  const governance = options.governance && governanceParts(options.governance, controlled, namespace);
   const exceptionCaches = new SharedCaches({ cluster, log, metrics });
   const exceptions = new ExceptionController({
     cluster: withWriteBackoff(cluster, { log }),
@@ -250,7 +250,8 @@ interface GovernanceParts {
 /** The controllers of governance policies, with caches of their own: missing kinds of theirs keep nothing else waiting. */
 function governanceParts(
   { settings, governed }: AssembledGovernance,
-  { cluster, events, registry, metrics, log }: ControlledCluster,
+  { cluster, caches: shared, events, registry, metrics, log }: ControlledCluster,
+  namespace: string,
 ): GovernanceParts {
   const caches = new SharedCaches({ cluster, log, metrics });
   const others = new OtherControllers({ caches, events, log, registry });
@@ -259,6 +260,7 @@ function governanceParts(
     governed,
     caches,
     settings,
+    kept: { revisions: shared.cache(POLICY_REVISIONS, { namespace }), namespace },
     others,
     events,
     log,

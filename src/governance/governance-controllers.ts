@@ -4,13 +4,15 @@ import { aborted, type Runnable } from '../runtime/index.ts';
 import type { GovernanceReviews } from './hub/admission/governance-reviews.ts';
 import { GovernanceParts, type GovernancePartsOptions } from './parts/governance-parts.ts';
 import type { GovernanceSettings } from './settings/governance-settings.ts';
-import { HubControllers } from './hub/hub-controllers.ts';
+import { HubControllers, type KeptRevisions } from './hub/hub-controllers.ts';
 import { MemberControllers } from './member/member-controllers.ts';
 import type { OtherControllers } from './other-controllers.ts';
 import { OwnCluster } from './targets/own-cluster.ts';
 
 export interface GovernanceOptions extends GovernancePartsOptions {
   readonly settings: GovernanceSettings;
+  /** Default: no revisions are kept, and what is declared is applied. */
+  readonly kept?: KeptRevisions;
   /** Controllers that must not run at the same time: while one runs, these do nothing. Default: none. */
   readonly others?: Pick<OtherControllers, 'running' | 'whileNone'>;
   /** Whether differences in statuses are complete, for dry runs. Default: their first lines. */
@@ -30,7 +32,7 @@ export class GovernanceControllers implements Runnable {
   readonly #member: MemberControllers;
   readonly #isReady = Promise.withResolvers<void>();
 
-  constructor({ settings, others, fullDiffs = false, ...options }: GovernanceOptions) {
+  constructor({ settings, kept, others, fullDiffs = false, ...options }: GovernanceOptions) {
     const { clusterName: namespace, mode } = settings;
     this.ready = this.#isReady.promise;
     this.#others = others;
@@ -41,6 +43,7 @@ export class GovernanceControllers implements Runnable {
       targets: new OwnCluster(namespace, mode === 'hub'),
       governed: settings,
       clusterNamespace: namespace,
+      revisions: kept,
       isSilent: () => (others?.running() ?? []).length > 0,
     });
     const policies = options.caches.cache(POLICIES);

@@ -122,6 +122,7 @@ export {
   ROLLBACK_FAILED,
   isGroupSpec,
   isNamespacedPolicyId,
+  isRevisedGovernanceKind,
   namespaceOfPolicyId,
   POLICY_SERVER_LABEL,
   POLICY_UID_LABEL,
@@ -174,6 +175,7 @@ export type { Workload } from './policies/pod-templates.ts';
 export {
   MAX_PARAMETERS_FINGERPRINT,
   POLICY_REVISIONS,
+  revisionParts,
   servesInsteadOf,
   snapshotOf,
 } from './policies/policy-revision.ts';

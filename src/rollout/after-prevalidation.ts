@@ -1,11 +1,24 @@
 // The next status of a revision after its pre-validation.
-import type { PinnedModule, PrevalidationResult } from '../control/index.ts';
+import type { PinnedModule } from '../control/index.ts';
 import type { RevisionFacts } from './rollout-view.ts';
 
 /** Delay after the first transient failure. Milliseconds. */
 const FIRST_RETRY_MS = 1_000;
 /** Longest delay: limits the load on a source that is down for hours. Milliseconds. */
 export const LONGEST_RETRY_MS = 300_000;
+
+/** What a pre-validation found, by a replica or by the controller itself. */
+export type PrevalidationOutcome =
+  | { readonly ok: true; readonly modules: readonly PinnedModule[]; readonly warnings?: readonly string[] }
+  | {
+      readonly ok: false;
+      readonly reason: string;
+      readonly message: string;
+      /** Whether a retry may succeed. */
+      readonly isTransient: boolean;
+      /** The fingerprint of the parameters for which it failed. */
+      readonly parameters?: string;
+    };
 
 /** The status of a revision after its pre-validation. */
 export interface PrevalidatedRevision {
@@ -31,7 +44,7 @@ export interface PrevalidatedRevision {
  */
 export function afterPrevalidation(
   revision: Pick<RevisionFacts, 'attempts'>,
-  result: PrevalidationResult,
+  result: PrevalidationOutcome,
   now: number,
   random: () => number = Math.random,
 ): PrevalidatedRevision {

@@ -1,5 +1,5 @@
 export { afterPrevalidation } from './after-prevalidation.ts';
-export type { PrevalidatedRevision } from './after-prevalidation.ts';
+export type { PrevalidatedRevision, PrevalidationOutcome } from './after-prevalidation.ts';
 export { creation, planRollout } from './plan-rollout.ts';
 export { REASONS } from './reasons.ts';
 export {

@@ -7,7 +7,13 @@ import {
   DEFAULT_GOVERNANCE_SETTINGS,
   type GovernanceSettings,
 } from '../../src/governance/settings/governance-settings.ts';
-import { ALL_KINDS, customResourceDefinition, type JsonObject, POLICIES } from '../../src/resources/index.ts';
+import {
+  ALL_KINDS,
+  customResourceDefinition,
+  type JsonObject,
+  POLICIES,
+  POLICY_REVISIONS,
+} from '../../src/resources/index.ts';
 import { EventRecorder, Runtime, SharedCaches } from '../../src/runtime/index.ts';
 import { LabObjects } from './lab-objects.ts';
 
@@ -24,6 +30,9 @@ export interface GovernanceLabOptions {
   /** Tokens of users of a gateway. Default: none. */
   readonly tokens?: EmbeddedClusterOptions['tokens'];
 }
+
+/** The namespace of revisions. */
+export const REVISIONS_IN = 'portcullis';
 
 const GOVERNANCE = 'policy.open-cluster-management.io/v1';
 
@@ -86,7 +95,7 @@ export class GovernanceLab extends LabObjects implements AsyncDisposable {
   static async start(options: GovernanceLabOptions = {}): Promise<GovernanceLab> {
     const lab = new GovernanceLab(await EmbeddedCluster.open({ tokens: options.tokens ?? [] }), options);
     await lab.apply(...ALL_KINDS.map((kind) => customResourceDefinition(kind)), templateKind('Check', 'Namespaced'));
-    await lab.namespace('default', 'policies');
+    await lab.namespace('default', 'policies', REVISIONS_IN);
     await lab.startControllers();
     return lab;
   }
@@ -101,6 +110,7 @@ export class GovernanceLab extends LabObjects implements AsyncDisposable {
       governed: governed === undefined ? cluster : through(governed(this.cluster)),
       caches,
       settings: { ...DEFAULT_GOVERNANCE_SETTINGS, ...settings },
+      kept: { revisions: caches.cache(POLICY_REVISIONS, { namespace: REVISIONS_IN }), namespace: REVISIONS_IN },
       events,
       log,
     });

@@ -6,6 +6,7 @@ import {
   POLICIES,
   POLICY_SETS,
   type Policy,
+  type PolicyRevision,
   type PolicySet,
 } from '../../resources/index.ts';
 import {
@@ -30,6 +31,8 @@ import { CopyRecords } from './propagation/copy-records.ts';
 import { HubTemplates } from './propagation/hub-templates.ts';
 import { PolicySetReconciler } from './propagation/policy-set-reconciler.ts';
 import { RootReconciler } from './propagation/root-reconciler.ts';
+import { PolicyRevisions } from './revisions/policy-revisions.ts';
+import { DECLARED_POLICIES } from './revisions/served-policies.ts';
 import { copyName, rootOf } from '../targets/policy-copy.ts';
 import type { Targets } from '../targets/targets.ts';
 
@@ -39,8 +42,17 @@ export interface HubOptions {
   readonly governed: GovernedNamespaces;
   /** The namespace of policies on each cluster, for the names of dependencies in warnings. */
   readonly clusterNamespace: string;
+  /** Default: no revisions are kept, and what is declared is applied. */
+  readonly revisions?: KeptRevisions | undefined;
   /** Whether writes are not checked. Default: they are. */
   readonly isSilent?: () => boolean;
+}
+
+/** Where revisions of Policies are kept. */
+export interface KeptRevisions {
+  readonly revisions: ObjectCache<PolicyRevision>;
+  /** The namespace of the product. */
+  readonly namespace: string;
 }
 
 /** The controllers of Policies, which are no copies, of PolicySets, and of the copies' specs. They apply nothing. */
@@ -60,6 +72,7 @@ export class HubControllers implements Runnable {
   readonly #missing = new MissingKinds();
   readonly #copies: Controller;
   readonly #roots: Controller;
+  readonly #revisions: PolicyRevisions | undefined;
   readonly #set: ControllerSet;
 
   constructor(options: HubOptions) {
@@ -82,9 +95,11 @@ export class HubControllers implements Runnable {
     countCopies(parts.registry, () => policies.list().filter((policy) => this.#isCopy(policy)));
     const records = new CopyRecords((root) => this.#roots.enqueue(root));
     const plans = new CopyPlans({ governed, targets, policySets: this.#policySets });
+    this.#revisions = this.#policyRevisions();
     this.#copies = this.#copyController(plans, records);
     this.#roots = this.#rootController(plans, records);
-    this.#set = new ControllerSet(this.name, [this.#copies, this.#roots, this.#policySetController()], () => [
+    const controllers = [this.#copies, this.#roots, this.#policySetController(), ...this.#revisionController()];
+    this.#set = new ControllerSet(this.name, controllers, () => [
       this.#missing.follow(parts.definitions, (key) => this.#copies.enqueue(key)),
       targets.subscribe((root) => this.#targetsChanged(root)),
     ]);
@@ -116,6 +131,7 @@ export class HubControllers implements Runnable {
       cluster,
       targets,
       plans,
+      served: this.#revisions ?? DECLARED_POLICIES,
       policies,
       namespaces: new ClusterNamespaces(cluster, namespaces),
       hubTemplates: new HubTemplates({
@@ -161,6 +177,7 @@ export class HubControllers implements Runnable {
       policies,
       copiesOf: (root) => this.#byRoot.get(keyText(root)),
       records,
+      revisions: this.#revisions,
     });
     return parts.controller('governance-policies', (key) => policies.get(key), {
       reconcile: (key, signal) => reconciler.reconcile(key, signal),
@@ -169,6 +186,40 @@ export class HubControllers implements Runnable {
         watch(policies, { keys: (policy) => this.#rootKeys(policy) }),
       ],
     });
+  }
+
+  #policyRevisions(): PolicyRevisions | undefined {
+    const { parts, targets, revisions: kept } = this.#options;
+    return (
+      kept &&
+      new PolicyRevisions({
+        ...kept,
+        cluster: parts.cluster,
+        policies: this.#policies,
+        events: parts.events,
+        checks: { targets, policies: this.#policies, graphs: this.graphs },
+        changed: (root) => this.#targetsChanged(root),
+      })
+    );
+  }
+
+  /** Makes revisions of Policies, and decides which one is applied. */
+  #revisionController(): readonly Controller[] {
+    const { parts, revisions: kept } = this.#options;
+    const [policies, revisions] = [this.#policies, this.#revisions];
+    if (kept === undefined || revisions === undefined) {
+      return [];
+    }
+    return [
+      parts.controller('governance-revisions', (key) => policies.get(key), {
+        reconcile: (key, signal, attempt) => revisions.reconcile(key, signal, attempt),
+        watches: [
+          watch(policies, { keys: (policy) => (this.#isCopy(policy) ? [] : [keyOf(policy)]), when: [specChanged] }),
+          // Also of Policies that are gone.
+          watch(kept.revisions, { keys: ({ spec }) => rootsOfRevision(spec.policy) }),
+        ],
+      }),
+    ];
   }
 
   #policySetController(): Controller {
@@ -220,4 +271,9 @@ export class HubControllers implements Runnable {
         return name === undefined ? [] : { namespace, name };
       });
   }
+}
+
+/** The Policy of a revision, which somebody else may have written. */
+function rootsOfRevision({ kind, namespace, name }: PolicyRevision['spec']['policy']): readonly ObjectKey[] {
+  return kind === POLICIES.kind && namespace !== undefined ? [{ namespace, name }] : [];
 }

@@ -1,6 +1,6 @@
 import { anything, choice, flag, integer, list, object, optional, text, time } from '../schema-builder.ts';
 import type { Infer } from '../schema-builder.ts';
-import { UNSEEN } from '../kind-declarations/common-schemas.ts';
+import { REVISION_STATUS, UNSEEN } from '../kind-declarations/common-schemas.ts';
 import { AGE_COLUMN, column, ownKind } from '../kind-declarations/own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from '../kind-declarations/own-kind.ts';
 import { GOVERNANCE_GROUP, GOVERNANCE_LABELS } from './governance-names.ts';
@@ -210,6 +210,7 @@ const policy = {
       details: optional(list('On a copy: the results of the templates.', TEMPLATE_DETAILS)),
       placement: optional(list('What places the Policy.', PLACEMENT)),
       status: optional(list('The results of the clusters.', CLUSTER_STATUS)),
+      ...REVISION_STATUS,
       ...COMMON_STATUS,
     },
     { default: UNSEEN },
@@ -219,6 +220,8 @@ const policy = {
     column('Remediation action', '.spec.remediationAction'),
     column('Compliance state', '.status.compliant'),
     AGE_COLUMN,
+    column('Phase', '.status.phase'),
+    column('Serving', '.status.servingRevision', { type: 'integer' }),
     column('Copy on', labelPath(GOVERNANCE_LABELS.clusterName)),
     column('Message', '.status.message'),
     column('Root policy', labelPath(GOVERNANCE_LABELS.rootPolicy), { isWide: true }),

@@ -274,6 +274,23 @@ const REVISION_SUMMARY = object('One revision.', {
 
 export type RevisionSummary = Infer<typeof REVISION_SUMMARY>;
 
+const PHASE = optional(choice('The state.', ['Pending', 'Updating', 'Active', 'Degraded', 'Error', 'RolledBack']));
+const DESIRED_REVISION = optional(integer('The desired revision.', { format: 'int64', minimum: 0 }));
+const SERVING_REVISION = optional(
+  integer('The serving revision; 0 while none serves.', { format: 'int64', minimum: 0 }),
+);
+const REVISIONS = optional(
+  listByKey(`The last ${MAX_LISTED_REVISIONS} revisions, newest first.`, ['revision'], REVISION_SUMMARY),
+);
+
+/** What the status of a policy of any kind says of its revisions. */
+export const REVISION_STATUS = {
+  phase: PHASE,
+  desiredRevision: DESIRED_REVISION,
+  servingRevision: SERVING_REVISION,
+  revisions: REVISIONS,
+} as const;
+
 /** The status of a policy. */
 export const POLICY_STATUS = object(
   'The state of the policy. Written by the controller, but for `audit`.',
@@ -282,12 +299,12 @@ export const POLICY_STATUS = object(
       choice('The state for tools of Kubewarden.', ['unscheduled', 'scheduled', 'pending', 'active']),
     ),
     mode: optional(choice('The effective mode.', ['protect', 'monitor', 'unknown'])),
-    phase: optional(choice('The state.', ['Pending', 'Updating', 'Active', 'Degraded', 'Error', 'RolledBack'])),
+    phase: PHASE,
     reason: optional(text('The reason, in CamelCase for programs.', { maxLength: 1024 })),
     message: optional(text('The reason, for users.', { maxLength: 32_768 })),
     observedGeneration: OBSERVED_GENERATION,
-    desiredRevision: optional(integer('The desired revision.', { format: 'int64', minimum: 0 })),
-    servingRevision: optional(integer('The serving revision; 0 while none serves.', { format: 'int64', minimum: 0 })),
+    desiredRevision: DESIRED_REVISION,
+    servingRevision: SERVING_REVISION,
     readyReplicas: optional(integer('Number of replicas that serve the desired revision.', { minimum: 0 })),
     totalReplicas: optional(integer('Number of replicas.', { minimum: 0 })),
     nextRetry: optional(time('Time of the next attempt.')),
@@ -295,9 +312,7 @@ export const POLICY_STATUS = object(
     refreshed: optional(REFRESHED),
     serving: optional(SERVING),
     copies: optional(COPIES),
-    revisions: optional(
-      listByKey(`The last ${MAX_LISTED_REVISIONS} revisions, newest first.`, ['revision'], REVISION_SUMMARY),
-    ),
+    revisions: REVISIONS,
     issues: optional(ISSUES),
     audit: optional(AUDIT_STATUS),
     conditions: optional(CONDITIONS),

@@ -32,18 +32,26 @@ const PREFIXES: Readonly<Record<string, string>> = {
   AdmissionPolicyGroup: 'kw.apg',
 };
 
+/** Prefixes of the ids of governance policies, which no policy server knows. */
+const GOVERNANCE_PREFIXES: Readonly<Record<string, string>> = { Policy: 'ocm.policy' };
+
 /** Whether it is a kind of admission policies. */
 export function isPolicyKind(kind: string): boolean {
   return Object.hasOwn(PREFIXES, kind);
 }
 
+/** Whether it is a kind of governance policies that have revisions. */
+export function isRevisedGovernanceKind(kind: string): boolean {
+  return Object.hasOwn(GOVERNANCE_PREFIXES, kind);
+}
+
 /**
- * The id of a policy: its path on the policy server, and the name of its webhook configuration. Unique, because a
- * namespace has no dots.
+ * The id of a policy: of an admission policy its path on the policy server, and the name of its webhook configuration. Unique,
+ * because a namespace has no dots.
  */
 export function policyId({ kind, metadata }: Pick<KubernetesObject, 'kind' | 'metadata'>): string {
   const { namespace, name = '' } = metadata;
-  return [PREFIXES[kind], ...(namespace === undefined ? [] : [namespace]), name].join('.');
+  return [PREFIXES[kind] ?? GOVERNANCE_PREFIXES[kind], ...(namespace === undefined ? [] : [namespace]), name].join('.');
 }
 
 /** Whether the id belongs to a policy of a namespace, whose author may be a tenant. */

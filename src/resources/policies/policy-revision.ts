@@ -1,4 +1,4 @@
-import { anything, choice, flag, integer, listByKey, object, optional, text, time } from '../schema-builder.ts';
+import { anything, choice, flag, integer, list, listByKey, object, optional, text, time } from '../schema-builder.ts';
 import type { AdmissionPolicySpec } from './policy-names.ts';
 import { POLICY_WARNINGS, PORTCULLIS_GROUP } from '../kind-declarations/common-schemas.ts';
 import { AGE_COLUMN, column, ownKind } from '../kind-declarations/own-kind.ts';
@@ -32,7 +32,9 @@ const policyRevision = {
       policyId: text('The id of the policy: its path on policy servers, and the name of its webhook configuration.', {
         maxLength: 512,
       }),
-      policyServer: text('The PolicyServer that runs it.', { maxLength: 63 }),
+      policyServer: text('The PolicyServer that runs it. Empty for a governance policy, which none runs.', {
+        maxLength: 63,
+      }),
       revision: integer('The number of the revision, from 1.', { format: 'int64', minimum: 1 }),
       policyGeneration: integer('The `metadata.generation` of the policy in the snapshot.', {
         format: 'int64',
@@ -92,6 +94,17 @@ const policyRevision = {
             ),
           ),
         }),
+      ),
+    ),
+    templates: optional(
+      list(
+        'Of a governance policy: its templates, in their order.',
+        object('One template.', {
+          name: text('The name of its object.'),
+          kind: text('The kind of its object.'),
+          digest: text('The digest of the template.', { pattern: '^sha256:[0-9a-f]{64}$' }),
+        }),
+        { 'x-kubernetes-list-type': 'atomic' },
       ),
     ),
     warnings: optional(POLICY_WARNINGS),
@@ -155,6 +168,13 @@ const policyRevision = {
 } as const satisfies KindDeclaration;
 
 export type PolicyRevision = ObjectOfKind<typeof policyRevision>;
+
+/** What a revision consists of, as its pre-validation found: its modules, or the templates of a governance policy, with their kinds. */
+export function revisionParts({
+  status,
+}: Pick<PolicyRevision, 'status'>): NonNullable<NonNullable<PolicyRevision['status']>['modules']> {
+  return status?.modules ?? status?.templates?.map(({ name, kind, digest }) => ({ name, module: kind, digest })) ?? [];
+}
 
 /** The spec of the policy in a revision. The schema of the kind does not validate it: its controller wrote it. */
 export function snapshotOf({ spec }: Pick<PolicyRevision, 'spec'>): AdmissionPolicySpec {

@@ -1,5 +1,12 @@
 import { dnsLabelProblems, dnsSubdomainProblems } from '../../names/index.ts';
-import { isNamespacedPolicyId, isPolicyKind, POLICY_SERVER_LABEL, policyId, revisionName } from './policy-names.ts';
+import {
+  isNamespacedPolicyId,
+  isPolicyKind,
+  isRevisedGovernanceKind,
+  POLICY_SERVER_LABEL,
+  policyId,
+  revisionName,
+} from './policy-names.ts';
 import type { PolicyRevision } from './policy-revision.ts';
 
 /**
@@ -41,13 +48,13 @@ function mismatchOf({ metadata, spec }: Pick<PolicyRevision, 'metadata' | 'spec'
 
 /** Names without dots in the namespace, so that no two policies have one id. */
 function policyProblem({ kind, name, namespace }: PolicyRevision['spec']['policy']): string | undefined {
-  if (!isPolicyKind(kind)) {
-    return expected('spec.policy.kind', 'a kind of admission policies', kind);
+  if (!isPolicyKind(kind) && !isRevisedGovernanceKind(kind)) {
+    return expected('spec.policy.kind', 'a kind of policies that have revisions', kind);
   }
   if (dnsSubdomainProblems(name).length > 0) {
     return expected('spec.policy.name', 'the name of an object', name);
   }
-  const isNamespaced = isNamespacedPolicyId(policyId({ kind, metadata: { name } }));
+  const isNamespaced = isRevisedGovernanceKind(kind) || isNamespacedPolicyId(policyId({ kind, metadata: { name } }));
   if (isNamespaced !== (namespace !== undefined)) {
     return expected('spec.policy.namespace', `${isNamespaced ? 'a' : 'no'} namespace for kind ${kind}`, namespace);
   }

@@ -2,11 +2,12 @@
 import { type Cluster, listAll } from '../../cluster/index.ts';
 import { type RevisionContent, revisionCause, type RollbackCandidate } from '../../control/index.ts';
 import {
-  type AdmissionPolicyObject,
+  type KubernetesObject,
   isGroupSpec,
   POLICY_REVISIONS,
   POLICY_UID_LABEL,
   type PolicyRevision,
+  revisionParts,
   servesInsteadOf,
   type ServingTurn,
   snapshotOf,
@@ -15,7 +16,7 @@ import {
 /** The revisions of a policy, oldest first. @throws ApiError */
 export async function listRevisions(
   cluster: Pick<Cluster, 'list'>,
-  { metadata }: AdmissionPolicyObject,
+  { metadata }: Pick<KubernetesObject, 'metadata'>,
   namespace: string,
 ): Promise<readonly PolicyRevision[]> {
   const labelSelector = `${POLICY_UID_LABEL}=${metadata.uid ?? ''}`;
@@ -40,7 +41,7 @@ export function historyRows(revisions: readonly PolicyRevision[]): readonly Hist
     state: revisionState(revision),
     since: revisionSince(revision),
     cause: historyCause(revision, revisionBefore(revisions, revision)),
-    digests: (revision.status?.modules ?? []).map(({ digest }) => digest),
+    digests: revisionParts(revision).map(({ digest }) => digest),
   }));
 }
 
@@ -68,8 +69,8 @@ function turnOf({ spec, status }: PolicyRevision): ServingTurn {
 
 /** The revision as a target of rollbacks. */
 export function rollbackCandidate(revision: PolicyRevision): RollbackCandidate {
-  const { order = 0, modules = [] } = revision.status ?? {};
-  return { order, modules, snapshot: revision.spec.snapshot };
+  const { order = 0 } = revision.status ?? {};
+  return { order, modules: revisionParts(revision), snapshot: revision.spec.snapshot };
 }
 
 export function revisionState({ status }: PolicyRevision): string {
@@ -94,9 +95,9 @@ export function historyCause(revision: PolicyRevision, before: PolicyRevision | 
   return reason === '' ? made : `${made} (${reason})`;
 }
 
-function contentOf({ spec, status }: PolicyRevision): RevisionContent {
-  const { policyGeneration: generation, rollbackOf, refresh, snapshot } = spec;
-  return { generation, rollbackOf, refresh, snapshot, modules: status?.modules ?? [] };
+function contentOf(revision: PolicyRevision): RevisionContent {
+  const { policyGeneration: generation, rollbackOf, refresh, snapshot } = revision.spec;
+  return { generation, rollbackOf, refresh, snapshot, modules: revisionParts(revision) };
 }
 
 export interface RevisionModule {
@@ -114,6 +115,9 @@ export interface RevisionModule {
 
 /** The modules of a revision, with their digests. */
 export function revisionModules(revision: PolicyRevision): readonly RevisionModule[] {
+  if (revision.status?.templates !== undefined) {
+    return revisionParts(revision);
+  }
   const snapshot = snapshotOf(revision);
   const named = isGroupSpec(snapshot)
     ? Object.entries(snapshot.policies).map(([name, { module }]) => ({ name, module }))

@@ -3,6 +3,7 @@ import { ApiError, type Cluster, unlessGone } from '../../cluster/index.ts';
 import {
   CONTROLLER_FIELD_MANAGER,
   type KubernetesObject,
+  isRevisedGovernanceKind,
   keyOf,
   POLICY_REVISIONS,
   POLICY_SERVER_LABEL,
@@ -12,6 +13,7 @@ import {
   type RevisionPreview,
   revisionMismatch,
   revisionName,
+  revisionParts,
   timeText,
   MANAGED_BY,
 } from '../../resources/index.ts';
@@ -137,26 +139,33 @@ export class RevisionStore {
     );
   }
 
-  /** Writes the result of a pre-validation. @param now milliseconds since 1970 */
+  /**
+   * Writes the result of a pre-validation.
+   * @param now milliseconds since 1970
+   * @param order of a revision that serves at once, because nothing has to load it
+   */
   async recordPrevalidation(
     revision: PolicyRevision,
     result: PrevalidatedRevision,
     isEnforced: boolean,
     now: number,
     signal: AbortSignal,
+    order?: number,
   ): Promise<void> {
-    const { nextRetry, triedParameters, modules, warnings, ...facts } = result;
+    const { nextRetry, triedParameters, modules, warnings, ...rest } = result;
+    const facts = { ...rest, state: order === undefined ? rest.state : 'Serving' } as const;
     const before = revision.status ?? {};
     await this.#writeStatus(
       revision,
       {
         ...facts,
         ...enforcedField(facts.state, facts.reason, isEnforced),
-        modules: modules.map((module) => ({ ...module })),
+        ...partsField(revision, modules),
         ...(warnings.length === 0 ? {} : { warnings: [...warnings] }),
         stateSince: before.state === facts.state ? (before.stateSince ?? timeText(now)) : timeText(now),
         ...(before.order === undefined ? {} : { order: before.order }),
         ...(before.servingSince === undefined ? {} : { servingSince: before.servingSince }),
+        ...(order === undefined ? {} : { order, servingSince: timeText(now) }),
         ...(before.retiredAt === undefined ? {} : { retiredAt: before.retiredAt }),
         ...(before.refreshed === undefined ? {} : { refreshed: before.refreshed }),
         ...(before.preview === undefined ? {} : { preview: before.preview }),
@@ -223,6 +232,16 @@ export class RevisionStore {
   }
 }
 
+/** The field of the status with what a revision consists of. */
+function partsField(
+  { spec }: PolicyRevision,
+  parts: PrevalidatedRevision['modules'],
+): Pick<RevisionStatus, 'modules' | 'templates'> {
+  return isRevisedGovernanceKind(spec.policy.kind)
+    ? { templates: parts.map(({ name, module: kind, digest }) => ({ name, kind, digest })) }
+    : { modules: parts.map((part) => ({ ...part })) };
+}
+
 /** A revision on its way for the first time stops nothing, unless {@link RevisionStore.setEnforced} says so. */
 function isEnforcedByDefault({ state, order = 0 }: PolicyRevision['status'] & object = {}): boolean {
   return order > 0 || (state !== 'Validated' && state !== 'Staged');
@@ -247,7 +266,7 @@ export function revisionFacts<Spec>({ spec, status = {}, metadata }: PolicyRevis
     state: status.state ?? 'Candidate',
     reason: status.reason ?? '',
     message: status.message ?? '',
-    modules: status.modules ?? [],
+    modules: revisionParts({ status }),
     warnings: status.warnings ?? [],
     attempts: status.attempts ?? 0,
     nextRetry: status.nextRetry === undefined ? undefined : Date.parse(status.nextRetry),

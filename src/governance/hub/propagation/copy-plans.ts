@@ -32,7 +32,7 @@ export class CopyPlans {
     this.#options = options;
   }
 
-  /** The clusters of a Policy; or, for its status, why it applies nowhere. */
+  /** The clusters of a Policy as it is applied; or, for its status, why it applies nowhere. */
   of(root: Policy): CopyPlan | Readiness {
     const targets = this.#options.targets.of(root);
     const name = copyName(keyOf(root));

@@ -18,6 +18,7 @@ import type { Postponed, ResolvedCopy } from './hub-templates.ts';
 import { CopyPlans } from './copy-plans.ts';
 import { CopyReconciler } from './copy-reconciler.ts';
 import { CopyRecords } from './copy-records.ts';
+import { DECLARED_POLICIES } from '../revisions/served-policies.ts';
 import { RootReconciler } from './root-reconciler.ts';
 
 const KEY = { namespace: 'policies', name: 'slow' };
@@ -65,7 +66,7 @@ describe('a Policy whose templates of the hub are postponed', () => {
     const targets = new OwnCluster('local-cluster', false);
     const plans = new CopyPlans({ governed: DEFAULT_GOVERNANCE_SETTINGS, targets, policySets });
     const records = new CopyRecords(() => undefined);
-    const shared = { cluster: admin, targets, plans, policies, records };
+    const shared = { cluster: admin, targets, plans, served: DECLARED_POLICIES, policies, records };
     const roots = new RootReconciler({ ...shared, copiesOf: () => policies.list('local-cluster') });
     const copies = new CopyReconciler({
       ...shared,

@@ -20,6 +20,7 @@ import {
 import { OwnObjects } from '../../policy/own-objects.ts';
 import { isCopy, isUpToDate, rootOf } from '../../targets/policy-copy.ts';
 import type { Target, Targets } from '../../targets/targets.ts';
+import type { ServedPolicies } from '../revisions/served-policies.ts';
 import type { ClusterNamespaces } from './cluster-namespaces.ts';
 import type { CopyPlans } from './copy-plans.ts';
 import type { CopyRecords } from './copy-records.ts';
@@ -34,6 +35,8 @@ export interface CopyReconcilerOptions {
   readonly cluster: Cluster;
   readonly targets: Pick<Targets, 'hasCopies'>;
   readonly plans: CopyPlans;
+  /** What is applied of each Policy. */
+  readonly served: ServedPolicies;
   readonly policies: ObjectCache<Policy>;
   readonly namespaces: Pick<ClusterNamespaces, 'ensure'>;
   readonly hubTemplates: Pick<HubTemplates, 'resolve' | 'forget'>;
@@ -46,6 +49,10 @@ interface Subject {
   /** Of the copy. */
   readonly key: ObjectKey;
   readonly root: Policy | undefined;
+  /** The revision of the root that is applied. */
+  readonly revision: number | undefined;
+  /** Whether nothing of the root is applied yet: what may be there stays. */
+  readonly isUnserved: boolean;
   /** The cluster, and the desired copy, first with unresolved templates of the hub; undefined if there should be none. */
   readonly target: Target | undefined;
   wanted: Policy | undefined;
@@ -56,6 +63,7 @@ export class CopyReconciler {
   readonly #options: CopyReconcilerOptions;
   readonly #copies: OwnObjects<Policy>;
   readonly #steps: readonly ReconcileStep<Subject>[] = [
+    ({ isUnserved }) => (isUnserved ? { isLast: true } : undefined),
     (subject, signal) => this.#remove(subject, signal),
     ({ target }, signal) => (target === undefined ? undefined : this.#options.namespaces.ensure(target, signal)),
     (subject, signal) => this.#resolve(subject, signal),
@@ -81,15 +89,18 @@ export class CopyReconciler {
   }
 
   #subject(key: ObjectKey, rootKey: ObjectKey): Subject {
-    const { targets, plans, policies } = this.#options;
+    const { targets, plans, policies, served } = this.#options;
     const found = targets.hasCopies(rootKey.namespace ?? '') ? undefined : policies.get(rootKey);
-    const root = found?.metadata.deletionTimestamp === undefined ? found : undefined;
-    const plan = root && plans.of(root);
+    const declared = found?.metadata.deletionTimestamp === undefined ? found : undefined;
+    const { policy, revision } = (declared && served.of(declared)) ?? {};
+    const isUnserved = declared !== undefined && policy === undefined;
+    const root = policy ?? declared;
+    const plan = policy && plans.of(policy);
     if (plan === undefined || !('targets' in plan)) {
-      return { key, root, target: undefined, wanted: undefined };
+      return { key, root, revision, isUnserved, target: undefined, wanted: undefined };
     }
     const target = plan.targets.find(({ namespace }) => namespace === key.namespace);
-    return { key, root, target, wanted: target && plan.copyFor(target) };
+    return { key, root, revision, isUnserved, target, wanted: target && plan.copyFor(target) };
   }
 
   /** Deletes the copy of a Policy that does not go to the cluster. A Policy that is no copy stays. */
@@ -151,7 +162,11 @@ export class CopyReconciler {
   }
 
   /** Records what became of the copy, for the status of its root. */
-  #record({ key, root, wanted }: Subject, rootKey: ObjectKey, failure: Readiness | undefined): ReconcileResult {
+  #record(
+    { key, root, revision, wanted }: Subject,
+    rootKey: ObjectKey,
+    failure: Readiness | undefined,
+  ): ReconcileResult {
     const { records } = this.#options;
     const stored = this.#copies.get(key);
     const isCurrent = stored !== undefined && wanted !== undefined && isUpToDate(stored, wanted);
@@ -160,6 +175,7 @@ export class CopyReconciler {
       rootKey,
       root && {
         rootGeneration: root.metadata.generation,
+        revision,
         copyGeneration: isCurrent ? stored.metadata.generation : undefined,
         failure,
       },

@@ -4,6 +4,8 @@ import { keyText, type ObjectKey, type Readiness } from '../../../resources/inde
 export interface CopyRecord {
   /** The generation of the root that the copy was last reconciled for. */
   readonly rootGeneration: number | undefined;
+  /** The revision of the root that the copy was last reconciled for; undefined where none are kept, or none serves. */
+  readonly revision: number | undefined;
   /** The generation of the copy that has the spec of this root; undefined if it was not written. */
   readonly copyGeneration: number | undefined;
   /** Why it could not be written or deleted. */

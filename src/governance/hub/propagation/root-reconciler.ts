@@ -13,6 +13,10 @@ import { type Clock, type ObjectCache, type ReconcileResult, SYSTEM_CLOCK } from
 import { OwnObjects } from '../../policy/own-objects.ts';
 import { copyName } from '../../targets/policy-copy.ts';
 import type { Target, Targets } from '../../targets/targets.ts';
+import { isDeclared } from '../../../rollout/index.ts';
+import type { PolicyRevisions } from '../revisions/policy-revisions.ts';
+import { type RevisionReport, revisionReport } from '../revisions/revision-report.ts';
+import type { ServedPolicy } from '../revisions/served-policies.ts';
 import type { CopyPlan, CopyPlans } from './copy-plans.ts';
 import type { CopyRecord, CopyRecords } from './copy-records.ts';
 import { notAppliedStatus, rootStatus } from './root-status.ts';
@@ -22,6 +26,12 @@ import { notAppliedStatus, rootStatus } from './root-status.ts';
  * each as long as there are clusters. Milliseconds.
  */
 const BATCH_MS = 1000;
+
+/** The rollout of a Policy that has revisions. */
+interface PolicyRollout {
+  readonly served: ServedPolicy | undefined;
+  readonly report: RevisionReport;
+}
 
 /** A copy, and what became of it. */
 interface CopyState {
@@ -40,6 +50,8 @@ export interface RootReconcilerOptions {
   /** The copies of a root. */
   readonly copiesOf: (root: ObjectKey) => readonly Policy[];
   readonly records: CopyRecords;
+  /** Default: nobody keeps revisions. */
+  readonly revisions?: Pick<PolicyRevisions, 'of' | 'viewOf' | 'failureOf'> | undefined;
   readonly clock?: Clock;
 }
 
@@ -71,8 +83,12 @@ export class RootReconciler {
     if (waitMs > 0) {
       return { requeueAfterMs: waitMs };
     }
-    const plan = this.#options.plans.of(root);
-    const status = this.#statusOf(root, plan);
+    const rollout = this.#rolloutOf(root);
+    if (rollout === 'unknown') {
+      return {};
+    }
+    const plan = this.#options.plans.of(rollout?.served?.policy ?? root);
+    const status = this.#statusOf(root, plan, rollout);
     const isWritten = status !== undefined && (await this.#roots.writeStatus(root, status, signal));
     if (isWritten && 'targets' in plan && plan.targets.length > 1) {
       this.#written.set(keyText(key), this.#clock.now());
@@ -81,10 +97,13 @@ export class RootReconciler {
   }
 
   /** Undefined while copies still have to be written or deleted: `observedGeneration` says that they were. */
-  #statusOf(root: Policy, plan: CopyPlan | Readiness): PolicyStatus | undefined {
+  #statusOf(root: Policy, plan: CopyPlan | Readiness, rollout: PolicyRollout | undefined): PolicyStatus | undefined {
     const targets = 'targets' in plan ? plan.targets : [];
     const copies = this.#copiesFor(root, targets);
-    if (copies.some(({ record }) => record?.rootGeneration !== root.metadata.generation)) {
+    const { revision } = rollout?.served ?? {};
+    const isBehind = (record: CopyRecord | undefined): boolean =>
+      record?.rootGeneration !== root.metadata.generation || record?.revision !== revision;
+    if (copies.some(({ record }) => isBehind(record))) {
       return undefined;
     }
     const results = copies
@@ -96,8 +115,23 @@ export class RootReconciler {
       }));
     const failure = results.find((result) => result.failure !== undefined)?.failure;
     return 'targets' in plan
-      ? rootStatus(root, results, Date.now())
-      : notAppliedStatus(root, failure ?? plan, Date.now());
+      ? rootStatus(root, results, Date.now(), rollout?.report)
+      : notAppliedStatus(root, failure ?? plan, Date.now(), rollout?.report);
+  }
+
+  /** What is applied, and what the status says of revisions; `unknown` before a change has a revision, or could have none. */
+  #rolloutOf(root: Policy): PolicyRollout | 'unknown' | undefined {
+    const { revisions } = this.#options;
+    if (revisions === undefined) {
+      return undefined;
+    }
+    const view = revisions.viewOf(root);
+    const failure = revisions.failureOf(keyOf(root));
+    const newest = view.revisions.at(-1);
+    const isChecked = isDeclared(view) && (newest?.state !== 'Candidate' || newest.reason !== '');
+    return isChecked || failure !== undefined
+      ? { served: revisions.of(root), report: revisionReport(view, failure) }
+      : 'unknown';
   }
 
   /** The copies for the clusters of a root, and those that have to go. */

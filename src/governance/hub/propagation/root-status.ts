@@ -18,6 +18,7 @@ import {
 import { listed } from '../../../values/index.ts';
 import { POLICY_REASONS } from '../../policy/policy-reasons.ts';
 import type { Target } from '../../targets/targets.ts';
+import type { RevisionReport } from '../revisions/revision-report.ts';
 import { worstCompliance } from '../../policy/worst-compliance.ts';
 
 /** Clusters that a message names. */
@@ -25,9 +26,16 @@ const MAX_NAMED = 10;
 /** Templates that wait, on all clusters together: each cluster can add as many as a Policy has. */
 const MAX_PENDING = 1000;
 
-/** The status of a Policy that applies nowhere. @param readiness why */
-export function notAppliedStatus(root: Policy, readiness: Readiness, now: number): PolicyStatus {
+/** The status of a Policy that applies nowhere. @param revisions undefined where none are kept */
+export function notAppliedStatus(
+  root: Policy,
+  whyNot: Readiness,
+  now: number,
+  revisions?: RevisionReport,
+): PolicyStatus {
+  const readiness = revisions?.problem ?? whyNot;
   return {
+    ...revisions?.fields,
     message: readiness.message,
     conditions: setReadiness(root.status?.conditions, readiness, root.metadata.generation ?? 0, now),
     observedGeneration: root.metadata.generation ?? 0,
@@ -52,16 +60,23 @@ interface Report extends TargetResult {
  * The status of a Policy with copies: the compliance of each cluster, and the worst of them. A cluster that does not
  * report has none, and nothing is Compliant while there is one.
  */
-export function rootStatus(root: Policy, results: readonly TargetResult[], now: number): PolicyStatus {
+export function rootStatus(
+  root: Policy,
+  results: readonly TargetResult[],
+  now: number,
+  revisions?: RevisionReport,
+): PolicyStatus {
   const reports = results
     .toSorted((left, right) => compareStrings(left.target.name, right.target.name))
     .map((result) => ({ ...result, status: reportedBy(result.copy) }));
   const compliant = worstCompliance(reports.map(({ status }) => status.compliant));
-  const message = messageOf(reports);
+  const message = [revisions?.problem?.message ?? '', messageOf(reports)].filter((text) => text !== '').join('; ');
   const pending = pendingOf(reports);
   const generation = root.metadata.generation ?? 0;
-  const own = setReadiness(root.status?.conditions, readinessOf(reports), generation, now);
+  const readiness = revisions?.problem ?? readinessOf(reports);
+  const own = setReadiness(root.status?.conditions, readiness, generation, now);
   return {
+    ...revisions?.fields,
     ...(compliant === undefined ? {} : { compliant }),
     ...(message === '' ? {} : { message }),
     ...(pending.length === 0 ? {} : { pending }),
