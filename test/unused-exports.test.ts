@@ -71,8 +71,6 @@ const TEST = /\.(?:test|fuzz)\.ts$|^test\/|\/testing\//;
 
 /** What only tests call, and why that is not in a folder `testing/`. */
 const FOR_TESTS: Readonly<Record<string, string>> = {
-  'src/lifecycle/rollout/rollout-view.ts DEFAULT_ROLLOUT_SETTINGS':
-    'tests of several folders change one of the usual settings',
   'src/metrics/metrics-page.ts pageText': 'tests of other folders read whole pages',
 };
 

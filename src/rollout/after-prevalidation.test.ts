@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { afterPrevalidation, LONGEST_RETRY_MS } from './after-prevalidation.ts';
-import { MODULES, NOW } from '../lifecycle/rollout/testing/rollout-scene.ts';
+
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+const MODULES = [{ name: 'policy', module: 'registry://example.com/policy:v1', digest: `sha256:${'a'.repeat(64)}` }];
 
 describe('the status of a revision after pre-validation', () => {
   const transient = { ok: false, reason: 'FetchFailed', message: 'no route', isTransient: true } as const;

@@ -13,14 +13,11 @@ export {
   hasFailed,
   hasOtherParameters,
   hasServed,
-  hasSpec,
   isDeclared,
   isFailedOn,
   isFailurePolicyInForce,
   isLoadedOn,
-  isServingIgnored,
   isServingOn,
-  isStaging,
   isSwitchedTo,
   isUnservable,
   lastGoodRevision,
@@ -31,9 +28,7 @@ export {
 export { fitting, revisionSummaries } from './revision-summaries.ts';
 export { lastAppliedSpec } from './revisions/last-applied.ts';
 export { revisionFacts, RevisionStore } from './revisions/revision-store.ts';
-export type { RevisedPolicy } from './revisions/revision-store.ts';
 export { PREVIOUS, rollBack } from './revisions/rollbacks.ts';
-export { LONGEST_RETRY_MS } from './after-prevalidation.ts';
 export {
   MAX_DISARM_REASON,
   MAX_HISTORY_LIMIT,

@@ -25,7 +25,7 @@ describe('applying governance policies', () => {
   let stop: () => Promise<void>;
 
   before(async () => {
-    served = await ServedLab.start();
+    served = await ServedLab.start('controller');
     folder = await mkdtemp(join(tmpdir(), 'portcullis-governance-admission-'));
     const tls = await ensureLocalCertificates(join(folder, 'pki'));
     const cluster = served.lab.cluster.admin;

@@ -23,6 +23,8 @@ export interface GovernanceLabOptions {
   readonly settings?: Partial<GovernanceSettings>;
   /** The cluster as the governance account. Default: with all rights. */
   readonly governed?: (cluster: EmbeddedCluster) => Cluster;
+  /** The cluster as the user that the controllers are. Default: the administrator. */
+  readonly as?: (cluster: EmbeddedCluster) => Cluster | undefined;
   /** What the controllers use in place of the cluster, such as one that fails. */
   readonly through?: (cluster: Cluster) => Cluster;
   /** The log of the controllers. Default: none. */
@@ -101,8 +103,8 @@ export class GovernanceLab extends LabObjects implements AsyncDisposable {
   }
 
   async startControllers(): Promise<void> {
-    const { governed, settings, log = pino({ level: 'silent' }), through = (one: Cluster) => one } = this.#options;
-    const cluster = through(this.cluster.admin);
+    const { as, governed, settings, log = pino({ level: 'silent' }), through = (one: Cluster) => one } = this.#options;
+    const cluster = through(as?.(this.cluster) ?? this.cluster.admin);
     const caches = new SharedCaches({ cluster, log });
     const events = new EventRecorder({ cluster, component: 'portcullis', log });
     const controllers = new GovernanceControllers({

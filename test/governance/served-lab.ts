@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Gateway, writeKubeconfig } from '../../src/apiserver/index.ts';
+import { type EmbeddedCluster, Gateway, writeKubeconfig } from '../../src/apiserver/index.ts';
+import type { Cluster } from '../../src/cluster/index.ts';
 import { type CommandResult, portcullis } from '../cli/command.ts';
 import { findBinary } from '../cluster/binaries.ts';
 import { runClient } from '../cluster/client-command.ts';
@@ -26,13 +27,16 @@ export class ServedLab implements AsyncDisposable, ExampleCluster {
     this.#folder = folder;
   }
 
-  static async start(): Promise<ServedLab> {
+  /** @param controllers the user that the controllers are */
+  static async start(controllers?: string): Promise<ServedLab> {
     const groups = { admin: ['system:masters', 'system:authenticated'], alice: ['system:authenticated'] };
     const users = (['admin', 'alice'] as const).map((username) => ({
       token: randomBytes(18).toString('base64url'),
       user: { username, groups: groups[username] },
     }));
-    const lab = await GovernanceLab.start({ tokens: users });
+    const as = (cluster: EmbeddedCluster): Cluster | undefined =>
+      controllers === undefined ? undefined : cluster.as({ username: controllers, groups: ['system:masters'] });
+    const lab = await GovernanceLab.start({ tokens: users, as });
     const tls = await createLoopbackCertificate();
     const gateway = new Gateway({ cluster: lab.cluster, authenticator: lab.cluster.authenticator, tls, drainMs: 0 });
     const { url } = await gateway.start({ port: 0 });

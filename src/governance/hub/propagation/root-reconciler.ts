@@ -15,7 +15,7 @@ import { copyName } from '../../targets/policy-copy.ts';
 import type { Target, Targets } from '../../targets/targets.ts';
 import { isDeclared } from '../../../rollout/index.ts';
 import type { PolicyRevisions } from '../revisions/policy-revisions.ts';
-import { type RevisionReport, revisionReport } from '../revisions/revision-report.ts';
+import { type RolloutReport, rolloutReport } from '../revisions/rollout-report.ts';
 import type { ServedPolicy } from '../revisions/served-policies.ts';
 import type { CopyPlan, CopyPlans } from './copy-plans.ts';
 import type { CopyRecord, CopyRecords } from './copy-records.ts';
@@ -30,7 +30,7 @@ const BATCH_MS = 1000;
 /** The rollout of a Policy that has revisions. */
 interface PolicyRollout {
   readonly served: ServedPolicy | undefined;
-  readonly report: RevisionReport;
+  readonly report: RolloutReport;
 }
 
 /** A copy, and what became of it. */
@@ -130,7 +130,7 @@ export class RootReconciler {
     const newest = view.revisions.at(-1);
     const isChecked = isDeclared(view) && (newest?.state !== 'Candidate' || newest.reason !== '');
     return isChecked || failure !== undefined
-      ? { served: revisions.of(root), report: revisionReport(view, failure) }
+      ? { served: revisions.of(root), report: rolloutReport(view, failure) }
       : 'unknown';
   }
 

@@ -18,7 +18,7 @@ import {
 import { listed } from '../../../values/index.ts';
 import { POLICY_REASONS } from '../../policy/policy-reasons.ts';
 import type { Target } from '../../targets/targets.ts';
-import type { RevisionReport } from '../revisions/revision-report.ts';
+import type { RolloutReport } from '../revisions/rollout-report.ts';
 import { worstCompliance } from '../../policy/worst-compliance.ts';
 
 /** Clusters that a message names. */
@@ -31,7 +31,7 @@ export function notAppliedStatus(
   root: Policy,
   whyNot: Readiness,
   now: number,
-  revisions?: RevisionReport,
+  revisions?: RolloutReport,
 ): PolicyStatus {
   const readiness = revisions?.problem ?? whyNot;
   return {
@@ -64,7 +64,7 @@ export function rootStatus(
   root: Policy,
   results: readonly TargetResult[],
   now: number,
-  revisions?: RevisionReport,
+  revisions?: RolloutReport,
 ): PolicyStatus {
   const reports = results
     .toSorted((left, right) => compareStrings(left.target.name, right.target.name))

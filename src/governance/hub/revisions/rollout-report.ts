@@ -14,14 +14,14 @@ import type { PolicyRolloutView } from './policy-view.ts';
 /** Longest text of a failure in a message. Characters. */
 const MAX_DETAIL_LENGTH = 2_000;
 
-export interface RevisionReport {
+export interface RolloutReport {
   readonly fields: Pick<PolicyStatus, 'phase' | 'desiredRevision' | 'servingRevision' | 'revisions'>;
   /** What keeps the Policy from being ready, beyond its compliance. */
   readonly problem: Readiness | undefined;
 }
 
 /** @param failure of the last reconciliation of the revisions */
-export function revisionReport(view: PolicyRolloutView, failure: Readiness | undefined): RevisionReport {
+export function rolloutReport(view: PolicyRolloutView, failure: Readiness | undefined): RolloutReport {
   const { phase, problem } = revisionPhase(view);
   const serving = servingRevision(view);
   return {
