@@ -1,12 +1,12 @@
 // The revisions of a policy as a table.
-import { type AdmissionPolicyObject, ageOf } from '../../resources/index.ts';
+import { ageOf } from '../../resources/index.ts';
 import { shortDigest } from '../../control/index.ts';
 import type { HistoryRow } from '../../rollout/history/index.ts';
 import { oneLine, table } from '../table.ts';
-import { pinOf } from './rollout-target.ts';
+import { pinOf, type RolledOutPolicy } from './rollout-target.ts';
 
 /** Without a line break at the end. @param now milliseconds since 1970 */
-export function historyTable(policy: AdmissionPolicyObject, rows: readonly HistoryRow[], now = Date.now()): string {
+export function historyTable(policy: RolledOutPolicy, rows: readonly HistoryRow[], now = Date.now()): string {
   const pin = pinOf(policy);
   return table<HistoryRow>(
     [

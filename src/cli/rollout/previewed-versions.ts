@@ -30,7 +30,7 @@ import {
 } from './preview/kubernetes-policies.ts';
 import { revisionOf, REVISIONS_RIGHT } from './read-revisions.ts';
 import { requiredSpec } from './readable-revisions.ts';
-import { REVISION_NUMBER, type RolloutTarget, targetOf } from './rollout-target.ts';
+import { admissionTarget, REVISION_NUMBER, type RolloutTarget, targetOf } from './rollout-target.ts';
 
 export interface VersionFlags {
   readonly filename?: string;
@@ -195,7 +195,10 @@ async function versionsInCluster(
   if (kubernetes !== undefined) {
     return await versionsOfKubernetes(kubernetes, connected, changed);
   }
-  const target = await targetOf(args, connected, flags.productNamespace);
+  const target = admissionTarget(
+    await targetOf(args, connected, flags.productNamespace),
+    '`portcullis governance dryrun` shows what it would change.',
+  );
   const declared = readPolicy(target.policy, 'the spec that is applied', flags);
   const { name } = declared;
   const old = (await versionOfFile(name, flags)) ?? (await servingVersion(target, flags));

@@ -7,6 +7,7 @@ import { CliError } from '../errors.ts';
 import { Progress } from '../progress.ts';
 import { oneLine } from '../table.ts';
 import {
+  admissionTarget,
   annotate,
   goneError,
   pinOf,
@@ -36,7 +37,11 @@ It is the same as: kubectl annotate --overwrite cap pinned-images ${ANNOTATIONS.
 
 async function refresh(args: readonly string[], flags: RefreshFlags): Promise<void> {
   const timeoutMs = durationMs(flags.timeout, '--timeout');
-  await withTarget(args, flags, async (target) => {
+  await withTarget(args, flags, async (found) => {
+    const target = admissionTarget(
+      found,
+      'It has no modules. Its templates are resolved again when what they look up changes.',
+    );
     const value = new Date().toISOString();
     await annotate(target, 'refresh', value);
     const policy = await refreshed(target, value, timeoutMs, flags.timeout);

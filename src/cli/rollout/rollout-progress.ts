@@ -7,11 +7,13 @@ import {
   issueText,
   MODULES_KEPT,
   monitoredText,
+  type Policy,
   READY,
   refreshRequest,
 } from '../../resources/index.ts';
 import { admissionPolicySteps } from '../../explain/index.ts';
 import { oneLine } from '../table.ts';
+import { isGovernancePolicy, type RolledOutPolicy } from './rollout-target.ts';
 
 /** Length of the text about copies: all of it. Characters. */
 const MAX_COPIES_TEXT = 400;
@@ -30,8 +32,12 @@ export type RolloutProgress =
     };
 
 /** The progress of the newest state of the policy: a status of an older generation counts as waiting. */
-export function rolloutProgress(policy: AdmissionPolicyObject): RolloutProgress {
-  const { metadata, status } = policy;
+export function rolloutProgress(policy: RolledOutPolicy): RolloutProgress {
+  return unhandled(policy) ?? (isGovernancePolicy(policy) ? governanceProgress(policy) : admissionProgress(policy));
+}
+
+/** What the controller has not seen yet. */
+function unhandled({ metadata, status }: RolledOutPolicy): RolloutProgress | undefined {
   const rollback = metadata.annotations?.[ANNOTATIONS.rollbackTo];
   if (rollback !== undefined) {
     return unseen(`the controller has not handled the rollback to revision ${oneLine(rollback, 20)} yet`);
@@ -39,6 +45,11 @@ export function rolloutProgress(policy: AdmissionPolicyObject): RolloutProgress 
   if (status?.phase === undefined || (status.observedGeneration ?? 0) < (metadata.generation ?? 0)) {
     return unseen(`the controller has not seen generation ${metadata.generation ?? 0} yet`);
   }
+  return undefined;
+}
+
+function admissionProgress(policy: AdmissionPolicyObject): RolloutProgress {
+  const { metadata, status = {} } = policy;
   const refresh = refreshRequest(metadata.annotations);
   if (refresh !== undefined && status.refreshed?.value !== refresh) {
     return unseen(`the controller has not handled the refresh ${oneLine(refresh)} yet`);
@@ -60,6 +71,21 @@ export function rolloutProgress(policy: AdmissionPolicyObject): RolloutProgress 
   return pin === undefined || pin === String(desiredRevision)
     ? served(policy, held ?? `${phase}: revision ${desiredRevision} serves on ${replicas}`)
     : unseen(`the controller has not seen the pin to revision ${oneLine(pin, 20)} yet`);
+}
+
+/** A Policy is done when the desired revision is applied: its compliance is a result, not a failure. */
+function governanceProgress({ metadata, status = {} }: Policy): RolloutProgress {
+  const { phase = 'Pending', desiredRevision = 0, compliant = 'not known yet', conditions } = status;
+  const { reason = '', message = '' } = findCondition(conditions, READY) ?? {};
+  const why = oneLine([reason, message].filter((text) => text !== '').join(': '));
+  if (phase === 'Degraded' || phase === 'Error') {
+    const name = `policy/${metadata.name ?? ''} -n ${metadata.namespace ?? ''}`;
+    const hint = `Correct the Policy, or go back with \`portcullis rollout undo ${name}\`; \`portcullis explain ${name}\` says more.`;
+    return { kind: 'failed', text: `${phase}: ${why}`, hint };
+  }
+  return phase === 'Pending' || phase === 'Updating'
+    ? waiting(`${phase}: ${why}`)
+    : { kind: 'done', text: `${phase}: revision ${desiredRevision} is applied; compliance: ${compliant}` };
 }
 
 /** The desired revision serves everywhere: done, unless the policy cannot work, or that is not known yet. */

@@ -4,8 +4,11 @@ import type { ApiResource, KubernetesCluster } from '../../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
   ANNOTATIONS,
+  type KubernetesObject,
   type ObjectKey,
-  POLICIES_GROUP,
+  type OwnKind,
+  POLICIES,
+  type Policy,
   POLICY_KINDS,
 } from '../../resources/index.ts';
 import { addClusterFlags, type ClusterFlags, connect, type Connected } from '../cluster/cluster-flags.ts';
@@ -13,7 +16,7 @@ import { keyIn, objectName, selectResources } from '../cluster/resource-argument
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 import { CliError, usageError } from '../errors.ts';
 
-const KINDS_WITH_ROLLOUT: ReadonlySet<string> = new Set(POLICY_KINDS.map(({ kind }) => kind));
+const KINDS_WITH_ROLLOUT: readonly OwnKind[] = [...POLICY_KINDS, POLICIES];
 /** The field manager of annotations that these commands set, so that a later apply of the manifest keeps them. */
 const FIELD_MANAGER = 'portcullis-rollout';
 
@@ -21,15 +24,18 @@ export interface RolloutFlags extends ClusterFlags {
   readonly productNamespace: string;
 }
 
+/** A policy of a kind that has revisions. */
+export type RolledOutPolicy = AdmissionPolicyObject | Policy;
+
 /** A policy in its cluster. */
-export interface RolloutTarget {
+export interface RolloutTarget<Object extends RolledOutPolicy = RolledOutPolicy> {
   readonly cluster: KubernetesCluster;
   readonly type: ApiResource;
   readonly key: ObjectKey;
   /** `clusteradmissionpolicy.policies.kubewarden.io/one` */
   readonly name: string;
   /** As it was at the start of the command. */
-  readonly policy: AdmissionPolicyObject;
+  readonly policy: Object;
   /** The namespace of PolicyRevisions. */
   readonly productNamespace: string;
 }
@@ -82,16 +88,30 @@ export async function targetOf(
   if (!hasRollout(type)) {
     throw usageError(
       `${objectName(type, name)} has no rollout: expected a policy`,
-      `Kinds with a rollout: ${[...KINDS_WITH_ROLLOUT].join(', ')}.`,
+      `Kinds with a rollout: ${KINDS_WITH_ROLLOUT.map(({ kind }) => kind).join(', ')}.`,
     );
   }
   const key = keyIn(type, namespace, name);
-  const policy = (await cluster.get(type, key)) as AdmissionPolicyObject;
+  const policy = (await cluster.get(type, key)) as RolledOutPolicy;
   return { cluster, type, key, name: objectName(type, name), policy, productNamespace };
 }
 
 export function hasRollout({ group, kind }: Pick<ApiResource, 'group' | 'kind'>): boolean {
-  return group === POLICIES_GROUP && KINDS_WITH_ROLLOUT.has(kind);
+  return KINDS_WITH_ROLLOUT.some((one) => one.group === group && one.kind === kind);
+}
+
+/** Whether it is a governance policy, which no policy server runs. */
+export function isGovernancePolicy(policy: RolledOutPolicy): policy is Policy {
+  return policy.kind === POLICIES.kind;
+}
+
+/** The target of a command for admission policies only. @param instead what a governance policy has in its place @throws CliError */
+export function admissionTarget(target: RolloutTarget, instead: string): RolloutTarget<AdmissionPolicyObject> {
+  const { policy } = target;
+  if (isGovernancePolicy(policy)) {
+    throw usageError(`${target.name} is a governance policy`, instead);
+  }
+  return { ...target, policy };
 }
 
 /** Sets an annotation of the policy, or removes it for `null`; returns the policy. */
@@ -100,18 +120,18 @@ export async function annotate(
   annotation: keyof typeof ANNOTATIONS,
   value: string | null,
   isDryRun = false,
-): Promise<AdmissionPolicyObject> {
+): Promise<RolledOutPolicy> {
   const body = { metadata: { annotations: { [ANNOTATIONS[annotation]]: value } } };
   return (await cluster.patch(
     type,
     key,
     { type: 'merge', body },
     { fieldManager: FIELD_MANAGER, dryRun: isDryRun },
-  )) as AdmissionPolicyObject;
+  )) as RolledOutPolicy;
 }
 
 /** The value of the policy's pin, which users write. */
-export function pinOf({ metadata }: AdmissionPolicyObject): string | undefined {
+export function pinOf({ metadata }: Pick<KubernetesObject, 'metadata'>): string | undefined {
   return metadata.annotations?.[ANNOTATIONS.pin];
 }
 

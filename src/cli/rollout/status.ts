@@ -1,15 +1,21 @@
 // `portcullis rollout status`: waits until the newest state of a policy serves on all replicas, or has failed.
 import { type Command, Option } from 'commander';
 import { unlessForbidden, unlessGone } from '../../cluster/index.ts';
-import { listRevisions } from '../../lifecycle/history/index.ts';
-import type { AdmissionPolicyObject } from '../../resources/index.ts';
+import { listRevisions } from '../../rollout/history/index.ts';
 import { durationMs } from '../cluster/duration.ts';
 import { waitFor } from '../cluster/wait-for.ts';
 import { CliError } from '../errors.ts';
 import { Progress } from '../progress.ts';
 import { oneLine } from '../table.ts';
 import { rolloutProgress, type RolloutProgress } from './rollout-progress.ts';
-import { goneError, rolloutCommandOf, type RolloutFlags, type RolloutTarget, withTarget } from './rollout-target.ts';
+import {
+  goneError,
+  type RolledOutPolicy,
+  rolloutCommandOf,
+  type RolloutFlags,
+  type RolloutTarget,
+  withTarget,
+} from './rollout-target.ts';
 
 /** Characters of a note: all of a preview's message. */
 const MAX_NOTE = 500;
@@ -74,7 +80,7 @@ async function settled(target: RolloutTarget, timeoutMs: number, timeout: string
       if (object === undefined) {
         throw goneError(target);
       }
-      const seen = rolloutProgress(object as AdmissionPolicyObject);
+      const seen = rolloutProgress(object as RolledOutPolicy);
       if (seen.text !== last?.text && seen.kind === 'waiting') {
         update(`${name}: ${seen.text}`);
         if (!process.stderr.isTTY) {

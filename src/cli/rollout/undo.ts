@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
 import { ApiError } from '../../cluster/index.ts';
 import {
-  type AdmissionPolicyObject,
   ANNOTATIONS,
   CONTROLLER_FIELD_MANAGER,
   type KubernetesObject,
@@ -23,6 +22,7 @@ import {
   annotate,
   goneError,
   pinOf,
+  type RolledOutPolicy,
   revisionNumber,
   rolloutCommandOf,
   type RolloutFlags,
@@ -110,7 +110,7 @@ async function undo(args: readonly string[], flags: UndoFlags): Promise<void> {
 }
 
 /** Whether the controller found no owner to return the fields of the spec to. */
-function isOwnedByController({ metadata }: AdmissionPolicyObject): boolean {
+function isOwnedByController({ metadata }: RolledOutPolicy): boolean {
   return (metadata.managedFields ?? []).some(
     ({ manager, fieldsV1 = {} }) => manager === CONTROLLER_FIELD_MANAGER && Object.hasOwn(fieldsV1, 'f:spec'),
   );
@@ -134,11 +134,7 @@ function restoredRevision(
 }
 
 /** Waits until the controller removes the annotation, which it does after a rollback, successful or not. */
-async function rollbackHandled(
-  target: RolloutTarget,
-  timeoutMs: number,
-  timeout: string,
-): Promise<AdmissionPolicyObject> {
+async function rollbackHandled(target: RolloutTarget, timeoutMs: number, timeout: string): Promise<RolledOutPolicy> {
   const { cluster, type, key, name } = target;
   const deadline = AbortSignal.timeout(timeoutMs);
   try {
@@ -154,7 +150,7 @@ async function rollbackHandled(
     if (after === undefined) {
       throw goneError(target);
     }
-    return after as AdmissionPolicyObject;
+    return after as RolledOutPolicy;
   } catch (error) {
     if (deadline.aborted) {
       throw new CliError(`${name}: the controller has not handled the rollback after ${timeout}`, {

@@ -1,10 +1,15 @@
 // The revisions in the status of a policy, for users who may not read PolicyRevisions.
-import type { AdmissionPolicyObject, RevisionSummary } from '../../resources/index.ts';
+import type { KubernetesObject, RevisionSummary } from '../../resources/index.ts';
 import { parseExactJson } from '../../values/index.ts';
 import type { HistoryRow } from './kept-revisions.ts';
 
+/** A policy whose status lists its revisions. */
+interface ListingPolicy extends Pick<KubernetesObject, 'metadata'> {
+  readonly status?: { readonly revisions?: readonly RevisionSummary[]; readonly observedGeneration?: number };
+}
+
 /** The revisions in the status of a policy, oldest first. */
-export function listedRevisions({ status }: AdmissionPolicyObject): readonly RevisionSummary[] {
+export function listedRevisions({ status }: ListingPolicy): readonly RevisionSummary[] {
   return (status?.revisions ?? []).toReversed();
 }
 
@@ -30,7 +35,7 @@ export function listedDigests({ digests, omittedDigests }: RevisionSummary): rea
 
 /** The spec of a revision, if it is in the policy or its status. */
 export function listedSpec(
-  { metadata, spec, status }: AdmissionPolicyObject,
+  { metadata, spec, status }: ListingPolicy & { readonly spec: object },
   { declared, spec: text }: RevisionSummary,
 ): unknown {
   if (text !== undefined) {
