@@ -43,16 +43,18 @@ export async function showsPolicies(kubectl: ExampleCluster['kubectl'], ...rows:
     kubectl,
     ['policy', '-A'],
     [
-      ['NAMESPACE', 'NAME', 'REMEDIATION ACTION', 'COMPLIANCE STATE', 'COPY ON', 'MESSAGE'],
+      ['NAMESPACE', 'NAME', 'REMEDIATION ACTION', 'COMPLIANCE STATE', 'PHASE', 'SERVING', 'COPY ON', 'MESSAGE'],
       ...rows.map(([name, action, state, message]) => [
         CLUSTER_NAME,
         `policies.${name}`,
         action,
         state,
+        '',
+        '',
         CLUSTER_NAME,
         message,
       ]),
-      ...rows.map(([name, action, state, message]) => ['policies', name, action, state, '', message]),
+      ...rows.map(([name, action, state, message]) => ['policies', name, action, state, 'Active', '1', '', message]),
     ],
     ([, name = '']) => names.includes(name.replace('policies.', '')),
   );
