@@ -1,5 +1,10 @@
 // Which revision a preview compares with which one (pure).
-import { type PolicyRevision, servesInsteadOf, type ServingTurn } from '../../resources/index.ts';
+import {
+  isRevisedGovernanceKind,
+  type PolicyRevision,
+  servesInsteadOf,
+  type ServingTurn,
+} from '../../resources/index.ts';
 
 /** How long after it began to serve a revision is previewed, if it was not before. A long queue ends with it. Milliseconds. */
 const LATE_MS = 10 * 60_000;
@@ -23,6 +28,9 @@ export function comparedRevisions(
   const others = all.filter(
     ({ spec }) => spec.policy.uid === revision.spec.policy.uid && spec.revision !== revision.spec.revision,
   );
+  if (isRevisedGovernanceKind(revision.spec.policy.kind)) {
+    return undefined;
+  }
   const isComputed = preview?.computedAt !== undefined;
   if (state === 'Validated' || state === 'Staged') {
     const base = lastOf(others.filter(({ status }) => status?.state === 'Serving'));

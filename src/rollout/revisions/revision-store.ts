@@ -202,13 +202,23 @@ export class RevisionStore {
     this.#objects.recordWrite(key, undefined);
   }
 
+  /** None of a governance policy, which judges no requests. */
+  #previewOf({ spec }: PolicyRevision, { preview }: RevisionStatus): Pick<RevisionStatus, 'preview'> {
+    const first = this.#options.isAudited === false ? NO_AUDITOR : NOT_COMPUTED;
+    return isRevisedGovernanceKind(spec.policy.kind)
+      ? {}
+      : { preview: preview?.computedAt === undefined ? first : preview };
+  }
+
   async #writeStatus(revision: PolicyRevision, status: RevisionStatus, signal: AbortSignal): Promise<PolicyRevision> {
     const observedGeneration = revision.metadata.generation;
-    const first = this.#options.isAudited === false ? NO_AUDITOR : NOT_COMPUTED;
-    const preview = status.preview?.computedAt === undefined ? first : status.preview;
     const body = {
       ...revision,
-      status: { ...inertTexts(status), preview, ...(observedGeneration === undefined ? {} : { observedGeneration }) },
+      status: {
+        ...inertTexts(status),
+        ...this.#previewOf(revision, status),
+        ...(observedGeneration === undefined ? {} : { observedGeneration }),
+      },
     };
     const key = keyOf(revision);
     try {
