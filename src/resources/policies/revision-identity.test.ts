@@ -68,8 +68,8 @@ describe('revisionMismatch', () => {
       cap({ policy: of('ClusterAdmissionPolicy', '../x?y#') }),
       /policy\.name: expected the name of an/,
     ],
-    ['an inherited kind', cap({ policy: of('constructor', 'p') }), /expected a kind of admission policies/],
-    ['a kind of another group', cap({ policy: of('__proto__', 'p') }), /expected a kind of admission policies/],
+    ['an inherited kind', cap({ policy: of('constructor', 'p') }), /expected a kind of policies that have revisions/],
+    ['a kind of another group', cap({ policy: of('__proto__', 'p') }), /expected a kind of policies that have revisions/],
     [
       'a second one of a number',
       cap({ name: 'kw.cap.p-3-b' }),
