@@ -69,7 +69,11 @@ describe('revisionMismatch', () => {
       /policy\.name: expected the name of an/,
     ],
     ['an inherited kind', cap({ policy: of('constructor', 'p') }), /expected a kind of policies that have revisions/],
-    ['a kind of another group', cap({ policy: of('__proto__', 'p') }), /expected a kind of policies that have revisions/],
+    [
+      'a kind of another group',
+      cap({ policy: of('__proto__', 'p') }),
+      /expected a kind of policies that have revisions/,
+    ],
     [
       'a second one of a number',
       cap({ name: 'kw.cap.p-3-b' }),
