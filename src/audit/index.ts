@@ -14,6 +14,7 @@ export { policiesOfCluster } from './policies-of-cluster.ts';
 export { Auditor } from './auditor/auditor.ts';
 export { logFindings } from './auditor/log-findings.ts';
 export { LookedUpObjects } from './auditor/looked-up-objects.ts';
+export { MatchedStatusController } from './matched-objects/matched-status-controller.ts';
 export { AuditStatusController } from './policy-status/audit-status-controller.ts';
 export { REPORT_SELECTOR } from './access-rules/report-labels.ts';
 export { ReportWriter } from './reports/report-writer.ts';

@@ -18,7 +18,8 @@ import { MAX_MODULES_IN_MEMORY } from './control-modules.ts';
 import { ControlEndpoint, MAX_REPLICA_PREVALIDATIONS, MAX_STREAMS } from './control-endpoint.ts';
 import type { ControlEndpointOptions } from './control-endpoint.ts';
 import { CONTROL_NAME, CONTROL_PROTOCOL, MAX_MESSAGE_BYTES, MAX_REPORT_TEXT } from './replica-protocol.ts';
-import type { PrevalidationRequest, PrevalidationResult } from './replica-protocol.ts';
+import type { ExceptionUse, PrevalidationRequest, PrevalidationResult } from './replica-protocol.ts';
+import type { UseSource } from './use-source.ts';
 import { ControlCaller } from './testing/control-caller.ts';
 import type { Caller } from './testing/control-caller.ts';
 import { reportOf, TestReports } from './testing/test-reports.ts';
@@ -26,6 +27,36 @@ import { reportOf, TestReports } from './testing/test-reports.ts';
 const MODULE = Buffer.concat([Buffer.from('\0asm\x01\0\0\0', 'latin1'), Buffer.alloc(300_000, 7)]);
 const REQUEST = { kind: 'ClusterAdmissionPolicy', metadata: { name: 'p' }, spec: { module: 'builtin:cel' } };
 const GOOD: PrevalidationResult = { ok: true, modules: [{ name: 'p', module: 'builtin:cel', digest: 'x' }] };
+
+const TIME = '2026-01-01T00:00:00.000Z';
+
+/** Uses of exceptions that a test sets. */
+class TestUses implements UseSource {
+  readonly #uses = new Map<string, ExceptionUse>();
+  readonly #listeners = new Set<(uids: readonly string[]) => void>();
+
+  get listeners(): number {
+    return this.#listeners.size;
+  }
+
+  uses(): Iterable<ExceptionUse> {
+    return this.#uses.values();
+  }
+
+  use(uid: string): ExceptionUse | undefined {
+    return this.#uses.get(uid);
+  }
+
+  subscribe(listener: (uids: readonly string[]) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  set(...uses: readonly ExceptionUse[]): void {
+    uses.forEach((use) => this.#uses.set(use.uid, use));
+    this.#listeners.forEach((listener) => listener(uses.map(({ uid }) => uid)));
+  }
+}
 
 describe('the control port', () => {
   let folder: string;
@@ -117,6 +148,45 @@ describe('the control port', () => {
       const stream = await (await start()).caller.stream();
       await stream.next();
       assert.deepEqual(await stream.report(), { type: 'report', revisions: [], gone: [], isComplete: true });
+      stream.close();
+    });
+
+    it('report uses of exceptions after all revisions, also none, and then those that change', async () => {
+      const uses = new TestUses();
+      const { caller: calls, endpoint } = await start({ uses });
+      const stream = await calls.stream();
+      await stream.next();
+      assert.equal((await stream.report()).isComplete, true);
+      assert.deepEqual(await stream.next(), { type: 'exceptions', uses: [] });
+      uses.set({ uid: 'a', since: TIME, count: 1, last: TIME });
+      assert.deepEqual(await stream.next(), { type: 'exceptions', uses: [uses.use('a')] });
+      const second = await calls.stream();
+      await second.next();
+      await second.report();
+      assert.deepEqual(await second.next(), { type: 'exceptions', uses: [uses.use('a')] });
+      uses.set({ uid: 'b', since: TIME, count: 2, last: TIME });
+      const stopped = endpoint.stop();
+      assert.deepEqual(await stream.next(), { type: 'exceptions', uses: [uses.use('b')] });
+      await Promise.all([stream.rest(), second.rest(), stopped]);
+      assert.equal(uses.listeners, 0);
+    });
+
+    it('split the uses of many exceptions', async () => {
+      const uses = new TestUses();
+      const uid = (index: number): string => `${index}`.padStart(64, '0');
+      const all = Array.from({ length: 2_500 }, (_, index) => ({ uid: uid(index), since: TIME, count: 1e9, last: TIME }));
+      uses.set(...all);
+      const stream = await (await start({ uses })).caller.stream();
+      await stream.next();
+      await stream.report();
+      const received: unknown[] = [];
+      for (const expected of [1_000, 1_000, 500]) {
+        const message = await stream.next();
+        assert.ok(message?.type === 'exceptions' && message.uses.length === expected);
+        assert.ok(Buffer.byteLength(JSON.stringify(message)) <= MAX_MESSAGE_BYTES);
+        received.push(...message.uses);
+      }
+      assert.deepEqual(received, all);
       stream.close();
     });
 

@@ -14,6 +14,7 @@ import { ControlStream, STALLED_MS } from './control-stream.ts';
 import { CONTROL_PROTOCOL } from './replica-protocol.ts';
 import type { PrevalidationRequest, PrevalidationResult } from './replica-protocol.ts';
 import type { ReportSource } from './report-source.ts';
+import type { UseSource } from './use-source.ts';
 
 /** Parallel streams: a few controllers, and connections that are not closed yet. A further one ends the oldest. */
 export const MAX_STREAMS = 16;
@@ -32,6 +33,8 @@ export interface ControlEndpointOptions extends Omit<ControlListenerOptions, 'an
   /** Version of Portcullis. */
   readonly version: string;
   readonly reports: ReportSource;
+  /** Default: uses of exceptions are not counted. */
+  readonly uses?: UseSource;
   /** May reject with {@link RequestRefusal}, or with the reason of the signal when it is aborted. */
   readonly prevalidate: (request: PrevalidationRequest, signal: AbortSignal) => Promise<PrevalidationResult>;
   /** The verified module of a digest; undefined if it is not in the cache. */
@@ -126,9 +129,9 @@ export class ControlEndpoint {
       this.#streams.delete(oldest);
       oldest.destroy();
     }
-    const { replica, version, reports, stalledMs = STALLED_MS } = this.#options;
+    const { replica, version, reports, uses, stalledMs = STALLED_MS } = this.#options;
     const hello = { type: 'hello', protocol: CONTROL_PROTOCOL, replica, instance: this.#instance, version } as const;
-    const stream = new ControlStream(response, hello, reports, stalledMs);
+    const stream = new ControlStream(response, hello, { reports, uses, stalledMs });
     this.#streams.add(stream);
     response.once('close', () => this.#streams.delete(stream));
   }

@@ -1,8 +1,9 @@
 // GET /stream: reports of a replica's revisions as lines of JSON, for one controller.
 import type { ServerResponse } from 'node:http';
-import { ALIVE_INTERVAL_MS, MAX_MESSAGE_BYTES, MAX_REPORT_TEXT } from './replica-protocol.ts';
+import { ALIVE_INTERVAL_MS, MAX_MESSAGE_BYTES, MAX_REPORT_TEXT, MAX_USES_IN_MESSAGE } from './replica-protocol.ts';
 import type { ReplicaMessage, RevisionReport } from './replica-protocol.ts';
 import type { ReportSource } from './report-source.ts';
+import type { UseSource } from './use-source.ts';
 import { shortened } from '../values/index.ts';
 
 /**
@@ -13,6 +14,14 @@ export const STALLED_MS = 5_000;
 /** Room for the fields around the reports of a line. Bytes. */
 const ENVELOPE_BYTES = 256;
 
+/** What a stream reports. */
+export interface StreamSources {
+  readonly reports: ReportSource;
+  /** Default: uses of exceptions are not counted. */
+  readonly uses?: UseSource | undefined;
+  readonly stalledMs: number;
+}
+
 /**
  * One stream. It buffers at most one unread line; later changes are kept by name, so a slow controller gets the latest
  * state instead of every change.
@@ -20,11 +29,14 @@ const ENVELOPE_BYTES = 256;
 export class ControlStream {
   readonly #response: ServerResponse;
   readonly #source: ReportSource;
+  readonly #uses: UseSource | undefined;
   readonly #stalledMs: number;
   readonly #unsubscribe: () => void;
   readonly #heartbeats: NodeJS.Timeout;
   /** Names of revisions to report, in their state at the time of writing. */
   readonly #pending = new Set<string>();
+  /** Exceptions to report, with their count at the time of writing; undefined before the first message about them. */
+  #pendingUses: Set<string> | undefined;
   /** Whether the initial reports have been written. */
   #isComplete = false;
   /** Initial reports that are not written yet; undefined before the replica is synced. */
@@ -37,11 +49,11 @@ export class ControlStream {
   constructor(
     response: ServerResponse,
     hello: ReplicaMessage & { type: 'hello' },
-    source: ReportSource,
-    stalledMs: number,
+    { reports: source, uses, stalledMs }: StreamSources,
   ) {
     this.#response = response;
     this.#source = source;
+    this.#uses = uses;
     this.#stalledMs = stalledMs;
     response.writeHead(200, { 'content-type': 'application/x-ndjson', connection: 'close' });
     response.on('drain', () => {
@@ -53,20 +65,35 @@ export class ControlStream {
     response.on('error', () => undefined);
     this.#heartbeats = setInterval(() => this.#heartbeat(), ALIVE_INTERVAL_MS);
     this.#heartbeats.unref();
-    this.#unsubscribe = source.subscribe((names) => {
+    const endReports = source.subscribe((names) => {
       for (const name of names) {
         this.#pending.add(name);
       }
       this.#flushSoon();
     });
+    const endUses = uses?.subscribe((uids) => {
+      for (const uid of uids) {
+        this.#pendingUses?.add(uid);
+      }
+      this.#flushSoon();
+    });
+    this.#unsubscribe = () => {
+      endReports();
+      endUses?.();
+    };
     this.#write(hello);
     this.#flushSoon();
   }
 
   /** Ends the response after the last changes; the controller reconnects. */
   end(): void {
-    if (this.#isComplete && !this.#isBlocked && !this.#isEnded && this.#pending.size > 0) {
-      this.#writeChanges();
+    if (this.#isComplete && !this.#isBlocked && !this.#isEnded) {
+      if (this.#pending.size > 0) {
+        this.#writeChanges();
+      }
+      if (this.#hasUses()) {
+        this.#writeUses();
+      }
     }
     this.#release();
     this.#response.end();
@@ -83,6 +110,7 @@ export class ControlStream {
     clearImmediate(this.#flushing);
     this.#unsubscribe();
     this.#pending.clear();
+    this.#pendingUses?.clear();
     this.#initial = undefined;
     this.#isEnded = true;
   }
@@ -102,8 +130,11 @@ export class ControlStream {
       this.#writeInitial();
     } else if (this.#pending.size > 0) {
       this.#writeChanges();
+    } else if (this.#hasUses()) {
+      this.#writeUses();
     }
-    if (!this.#isBlocked && (this.#initial !== undefined || (this.#isComplete && this.#pending.size > 0))) {
+    const hasChanges = this.#pending.size > 0 || this.#hasUses();
+    if (!this.#isBlocked && (this.#initial !== undefined || (this.#isComplete && hasChanges))) {
       this.#flushSoon();
     }
   }
@@ -141,6 +172,20 @@ export class ControlStream {
       }
     }
     this.#writeLine(line.text(gone, false));
+  }
+
+  /** Whether there is a message about uses to write: one after the initial reports, also without any. */
+  #hasUses(): boolean {
+    return this.#uses !== undefined && (this.#pendingUses === undefined || this.#pendingUses.size > 0);
+  }
+
+  #writeUses(): void {
+    this.#pendingUses ??= new Set([...(this.#uses?.uses() ?? [])].map(({ uid }) => uid));
+    const uids = [...this.#pendingUses].slice(0, MAX_USES_IN_MESSAGE);
+    for (const uid of uids) {
+      this.#pendingUses.delete(uid);
+    }
+    this.#write({ type: 'exceptions', uses: uids.flatMap((uid) => this.#uses?.use(uid) ?? []) });
   }
 
   #heartbeat(): void {

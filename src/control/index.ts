@@ -23,6 +23,7 @@ export { pinnedSpec } from './pinned-spec.ts';
 export { previousRevision, secondRollbackNote } from './rollback-target.ts';
 export type { RollbackCandidate } from './rollback-target.ts';
 export type {
+  ExceptionUse,
   MonitoredReport,
   PinnedModule,
   PrevalidationRequest,
@@ -35,5 +36,6 @@ export type {
 } from './replica-protocol.ts';
 export { MAX_LINE_BYTES, replicaMessages } from './replica-stream.ts';
 export type { ReportSource } from './report-source.ts';
+export type { UseSource } from './use-source.ts';
 export { refusedText } from './refused-text.ts';
 export { PREVALIDATION_TIMEOUT_MS, prevalidateOn } from './prevalidation-result.ts';

@@ -35,6 +35,7 @@ describe('parseReplicaMessage', () => {
         gone: ['b'],
         isComplete: false,
       },
+      { type: 'exceptions', uses: [{ uid: 'u', since: TIME, count: 3, last: TIME }] },
       { type: 'alive' },
     ];
     assert.deepEqual(
@@ -69,7 +70,13 @@ describe('parseReplicaMessage', () => {
     }
   });
 
+  const use = (rest: object): string =>
+    JSON.stringify({ type: 'exceptions', uses: [{ uid: 'u', since: TIME, count: 1, last: TIME, ...rest }] });
   const wrong: readonly [string, RegExp][] = [
+    ['{"type":"exceptions"}', /expected uses: a list, got nothing/],
+    [use({ uid: 'x'.repeat(65) }), /expected uid: a text of 1 to 64 characters/],
+    [use({ count: 1.5 }), /expected count: a whole number/],
+    [use({ last: 'soon' }), /expected last: a time/],
     [report({ ...REVISION, monitored: 7 }), /expected monitored: an object, got 7/],
     [report({ ...REVISION, monitored: { since: 'soon', count: 1, last: [] } }), /expected since: a time .* got "soon"/],
     [report({ ...REVISION, monitored: { since: TIME, count: -1, last: [] } }), /expected count: a whole number/],

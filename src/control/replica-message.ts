@@ -11,11 +11,14 @@ import {
   type ReplicaAnswers,
 } from './replica-protocol.ts';
 import type { PolicyReason } from '../evaluation/index.ts';
-import type { MonitoredReport, ReplicaMessage, ReplicaRevisionState, RevisionReport } from './replica-protocol.ts';
+import type { ExceptionUse, MonitoredReport, ReplicaMessage, ReplicaRevisionState, RevisionReport } from './replica-protocol.ts';
 import { parseJson, shortened } from '../values/index.ts';
 
 /** Longest name, uid, policy id, reason and time: the limit of ids in a PolicyRevision. Characters. */
 const MAX_NAME_TEXT = 512;
+
+/** Longest uid of an exception, as in its status. Characters. */
+const MAX_UID_TEXT = 64;
 
 const STATES: ReadonlySet<string> = new Set<ReplicaRevisionState>(['Loading', 'Staged', 'Serving', 'Failed']);
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
@@ -53,6 +56,8 @@ export function parseReplicaMessage(line: string): ReplicaMessage | undefined {
         gone: readList(value, 'gone').map(revisionName),
         isComplete: readBoolean(value, 'isComplete'),
       };
+    case 'exceptions':
+      return { type: 'exceptions', uses: readList(value, 'uses').map(exceptionUse) };
     case 'alive':
       return { type: 'alive' };
     default:
@@ -125,6 +130,18 @@ function monitoredReport(value: unknown): MonitoredReport {
     since: readTime(value, 'since'),
     count: readInteger(value, 'count'),
     last: readList(value, 'last').slice(-MAX_MONITORED_REQUESTS).map(monitoredRequest),
+  };
+}
+
+function exceptionUse(value: unknown): ExceptionUse {
+  if (!isJsonObject(value)) {
+    throw unexpected('uses: objects', value);
+  }
+  return {
+    uid: readName(value, 'uid', MAX_UID_TEXT),
+    since: readTime(value, 'since'),
+    count: readInteger(value, 'count'),
+    last: readTime(value, 'last'),
   };
 }
 

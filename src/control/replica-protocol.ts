@@ -103,6 +103,20 @@ export interface MonitoredReport {
   readonly last: readonly MonitoredRequest[];
 }
 
+/** Uses of one message; further ones are in the next: a tenth of {@link MAX_MESSAGE_BYTES} is for each hundred. */
+export const MAX_USES_IN_MESSAGE = 1_000;
+
+/** The requests that a replica let through by an exception. */
+export interface ExceptionUse {
+  /** `metadata.uid` of the PolicyException. */
+  readonly uid: string;
+  /** When this count began; another one begins with each start of the process. ISO 8601 with milliseconds, like `last`. */
+  readonly since: string;
+  readonly count: number;
+  /** When the last one was. */
+  readonly last: string;
+}
+
 export type ReplicaMessage =
   /** The first message of a stream. */
   | {
@@ -125,6 +139,11 @@ export type ReplicaMessage =
       readonly gone: readonly string[];
       readonly isComplete: boolean;
     }
+  /**
+   * Uses of exceptions: all that the replica knows once it has sent all reports, then those that changed. A replica that sends none of
+   * these does not count.
+   */
+  | { readonly type: 'exceptions'; readonly uses: readonly ExceptionUse[] }
   | { readonly type: 'alive' };
 
 /** The reason of a revision that would refuse namespaces for their parameters. */

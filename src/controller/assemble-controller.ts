@@ -141,6 +141,8 @@ export function assembleController(options: AssemblyOptions): AssembledControlle
     cluster: withWriteBackoff(cluster, { log }),
     caches: exceptionCaches,
     policies: caches,
+    replicas,
+    ...(options.isAudited === undefined ? {} : { isAudited: options.isAudited }),
     isGuarded: options.isExemptGuarded ?? true,
     events,
     registry,

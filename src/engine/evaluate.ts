@@ -7,6 +7,7 @@ import type { LoadedPolicy } from './loaded-policy.ts';
 import type { ObjectLookup } from './review/object-lookup.ts';
 import { monitoredVerdict } from './monitored-verdict.ts';
 import type { MonitoredVerdict } from './monitored-verdict.ts';
+import { countedUses } from './exceptions/counted-uses.ts';
 import { observe } from './verdict/observation.ts';
 import type { Observation, Route } from './verdict/observation.ts';
 import { type PodTemplate, podTemplateOf, writtenWorkload } from './pod-templates/pod-template.ts';
@@ -20,6 +21,8 @@ export interface PolicyEvaluationResult {
   readonly verdict: Verdict;
   readonly observation: Observation;
   readonly monitored: MonitoredVerdict | undefined;
+  /** See {@link countedUses}. */
+  readonly uses: readonly string[];
 }
 
 export interface EvaluateOptions extends Omit<JudgeOptions, 'leftMs'> {
@@ -45,11 +48,12 @@ export function evaluate(policy: LoadedPolicy, review: Review, options: Evaluate
   const judgement = evaluator.judge(policy, review, options);
   const observation = observe(policy, review, route, judgement);
   return route === 'audit'
-    ? { verdict: judgement.verdict, observation, monitored: undefined }
+    ? { verdict: judgement.verdict, observation, monitored: undefined, uses: [] }
     : {
         verdict: evaluator.apply(policy, judgement),
         observation,
         monitored: monitoredVerdict(policy, review, judgement, observation),
+        uses: countedUses(review, judgement),
       };
 }
 
@@ -66,7 +70,7 @@ function evaluateTemplate(
   if (template === undefined) {
     const verdict = allowed();
     const observation = observe(observed, review, route, { outcome: 'verdict', verdict });
-    return { verdict, observation, monitored: undefined };
+    return { verdict, observation, monitored: undefined, uses: [] };
   }
   const evaluator = new Evaluator(policy.options);
   const judgement = evaluator.judge(policy, template.pod, { ...options, workload: review });
@@ -79,6 +83,7 @@ function evaluateTemplate(
     verdict: withTemplatePatch(verdict, template, judgement.mutatedObject),
     observation,
     monitored: isAudit ? undefined : monitoredVerdict(policy, review, judgement, observation),
+    uses: isAudit ? [] : countedUses(review, judgement),
   };
 }
 

@@ -209,14 +209,18 @@ export class Evaluator {
     const reviews = workload === undefined ? [review] : [workload, review];
     const { whole, members } = this.#matching(policy, candidates, reviews, isLate, options);
     if (whole !== undefined) {
-      return exceptedBy(whole, now);
+      return exceptedBy([whole], now);
     }
-    const [first] = members.values();
-    if (first === undefined || policy.kind !== 'group' || isLate) {
+    if (members.size === 0 || policy.kind !== 'group' || isLate) {
       return judgement;
     }
-    const rest = this.#judgeGroup(policy, review, options, members);
-    return rest.verdict.allowed ? exceptedBy(first, now) : rest;
+    const used = new Set<Exception>();
+    const rest = this.#judgeGroup(policy, review, options, (member) => {
+      const exception = members.get(member);
+      return exception !== undefined && used.add(exception).size > 0;
+    });
+    const [first, ...others] = used;
+    return rest.verdict.allowed && first !== undefined ? exceptedBy([first, ...others], now) : rest;
   }
 
   /** Their conditions take time of the policy, which is published as its match conditions are. */
@@ -272,12 +276,12 @@ export class Evaluator {
     return { outcome: 'verdict', verdict, ...(mutatedObject === undefined ? {} : { mutatedObject }) };
   }
 
-  /** @param fulfilled members that exceptions apply to */
+  /** @param isFulfilled asked about each member that the expression needs: whether an exception applies */
   #judgeGroup(
     group: LoadedPolicyGroup,
     review: Review,
     options: JudgeOptions,
-    fulfilled: ReadonlyMap<string, unknown> = new Map(),
+    isFulfilled: (member: string) => boolean = () => false,
   ): PolicyJudgement {
     const results = new Map<string, MemberResult>();
     const order = [...group.members.keys()];
@@ -286,7 +290,7 @@ export class Evaluator {
       if (known !== undefined) {
         return known.accepted;
       }
-      if (fulfilled.has(name)) {
+      if (isFulfilled(name)) {
         return true;
       }
       const unit = group.members.get(name);
@@ -430,10 +434,12 @@ export class Evaluator {
 }
 
 /** Warns of an exception that ends soon those whom it concerns. */
-function exceptedBy({ name, terms, expiresAt }: Exception, now: number): PolicyJudgement {
+function exceptedBy([first, ...others]: readonly [Exception, ...Exception[]], now: number): PolicyJudgement {
+  const { name, terms, expiresAt } = first;
   const isEnding = expiresAt - now <= EXPIRING_SOON_MS;
   const warning = `allowed only by the exception ${name}, which ends at ${terms.expiresAt}`;
-  return { outcome: 'excepted', verdict: excepted(name, isEnding ? warning : undefined), exception: name };
+  const verdict = excepted(name, isEnding ? warning : undefined);
+  return { outcome: 'excepted', verdict, exception: name, used: [first, ...others].map((one) => one.terms.uid) };
 }
 
 /** A policy's own verdict with its mutation rules and message applied, as in protect mode. */

@@ -162,6 +162,8 @@ export interface ReviewAnswer {
   readonly held?: HeldWorker;
   /** See MonitoredVerdict; absent without any. */
   readonly monitored?: readonly MonitoredVerdict[];
+  /** Exceptions that the request uses, by `metadata.uid`; absent without any. */
+  readonly uses?: readonly string[];
 }
 
 /** From a worker. */

@@ -17,7 +17,7 @@ const exceptedPolicy = (uid: string): KubernetesObject => ({
 });
 
 function statusOf(state: string, reason = state, message = `it ends at ${END}`): object {
-  const isInForce = state === 'Active' || state === 'ExpiringSoon';
+  const isInForce = ['Active', 'Unused', 'ExpiringSoon'].includes(state);
   const accepted = {
     uid: 'u',
     generation: 2,
@@ -60,10 +60,33 @@ describe('explainPolicyException', () => {
     assert.deepEqual(because, [
       `Active: it ends at ${END}`,
       `It excepts Pod of namespace shop, with the labels app=importer, from ${POLICY}.`,
+      'How many existing objects it lets through is Unknown: no auditor has said it.',
       'Its author says why: the vendor is slow (ticket OPS-1, owner team-shop)',
     ]);
     assert.equal(rootCauses, undefined);
     assert.match(toDo.join('\n'), /^To see the existing objects .*: portcullis findings -n shop --result skip$/);
+  });
+
+  it('says how often it was used, or since when not', () => {
+    const used = { ...statusOf('Active'), used: 12, lastUsed: AT };
+    assert.equal(explained(exceptionWith(used)).because[2], `12 requests have used it, the last one at ${AT}.`);
+    const message = `no request has used it yet; it counts as unused from ${END} on`;
+    const { conditions } = statusOf('Active') as { readonly conditions: readonly object[] };
+    const use = { type: 'Used', status: 'Unknown', reason: 'NotUsedYet', message, lastTransitionTime: AT };
+    const unused = { ...statusOf('Active'), conditions: [...conditions, use] };
+    assert.equal(explained(exceptionWith(unused)).because[2], `NotUsedYet: ${message}`);
+  });
+
+  it('says how many existing objects it is for, and why not all are known', () => {
+    const textOf = (matched: object): string => {
+      const text = explained(exceptionWith({ ...statusOf('Active'), matched })).because.find((one) => /existing/i.test(one));
+      return text ?? assert.fail();
+    };
+    assert.equal(textOf({ summary: '3', count: 3 }), 'Existing objects that it lets through: 3.');
+    assert.equal(
+      textOf({ summary: 'Unknown', count: 0, message: 'pods: forbidden' }),
+      'Existing objects that it lets through: Unknown, because not all are judged: pods: forbidden',
+    );
   });
 
   it('says all that has to hold at once', () => {
@@ -112,6 +135,7 @@ describe('explainPolicyException', () => {
     ['Refused', 'CreatedUnguarded', /^Delete it, and create it again\./, true],
     ['Refused', 'Invalid', /^Correct the fields that the message names\./, true],
     ['Orphaned', 'PolicyReplaced', /^To except from the policy that is there now, change the spec/, true],
+    ['Unused', 'Unused', /^If nothing needs it any more, delete it: portcullis delete policyexception\/importer -n shop$/, false],
     ['ExpiringSoon', 'ExpiringSoon', /^If it is still needed then, set a later spec\.expiresAt/, true],
   ] as const) {
     it(`says what to do about ${reason}, and who may`, () => {

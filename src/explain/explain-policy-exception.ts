@@ -43,6 +43,11 @@ interface Standing {
 const NOT_ACCEPTED = 'NotAccepted';
 const REPLACED = 'PolicyReplaced';
 const EXPIRED = 'Expired';
+/** Of the state, and of the condition that says so. */
+const UNUSED = 'Unused';
+const USED = 'Used';
+/** States in which it excepts objects. */
+const IN_FORCE: ReadonlySet<string | undefined> = new Set(['Active', UNUSED, 'ExpiringSoon']);
 const EXTEND = 'set a later spec.expiresAt, at most 366 days ahead.';
 
 /** What to do about a reason. docs/exceptions.md has the reasons. */
@@ -53,6 +58,7 @@ const STEPS: ReadonlyMap<string, Step> = new Map<string, Step>([
   ['CreatedUnguarded', () => 'Delete it, and create it again.'],
   ['Invalid', () => 'Correct the fields that the message names.'],
   [REPLACED, () => 'To except from the policy that is there now, change the spec; else delete the exception.'],
+  [UNUSED, (program, object) => `If nothing needs it any more, delete it: ${program} delete ${object}`],
   ['ExpiringSoon', () => `If it is still needed then, ${EXTEND}`],
   [EXPIRED, (program, object) => `If it is still needed, ${EXTEND} Else delete it: ${program} delete ${object}`],
 ]);
@@ -85,6 +91,8 @@ export function explainPolicyException(facts: PolicyExceptionFacts, { program }:
       // The message of the status may say it already.
       ...lost.filter((name) => !cause.message.includes(name)).map(lostText),
       forText(exception, state, isInForce),
+      ...useTexts(exception, isInForce),
+      ...(isInForce ? [objectsText(exception)] : []),
       whyText(exception),
     ],
     ...(causes.length === 0 ? {} : { rootCauses: causes }),
@@ -121,7 +129,7 @@ function standingOf(facts: PolicyExceptionFacts): Standing {
     );
   }
   const { reason, message, lastTransitionTime } = ready;
-  const isInForce = status?.state === 'Active' || status?.state === 'ExpiringSoon';
+  const isInForce = IN_FORCE.has(status?.state);
   if (isInForce && lostPolicies(facts).length === spec.policies.length) {
     return seen('Orphaned', REPLACED, spec.policies.map((one) => lostText(nameOf(one))).join(' '));
   }
@@ -166,6 +174,29 @@ function forText(exception: PolicyException, state: string, isInForce: boolean):
     return `It excepts ${text}.`;
   }
   return `In force it would except ${text}${state === EXPIRED ? '' : `, until ${exception.spec.expiresAt}`}.`;
+}
+
+/** How often it was used; nothing where no controller has said it. */
+function useTexts({ status }: PolicyException, isInForce: boolean): readonly string[] {
+  const { used = 0, lastUsed = '' } = status ?? {};
+  const { reason, message = '' } = findCondition(status?.conditions, USED) ?? {};
+  if (used > 0) {
+    const count = used === 1 ? 'One request has' : `${used} requests have`;
+    return [`${count} used it, the last one at ${lastUsed}.`];
+  }
+  return !isInForce || reason === undefined || status?.state === UNUSED ? [] : [`${reason}: ${message}`];
+}
+
+/** Objects that nobody creates anew use no exception, and need it all the same. */
+function objectsText({ status }: PolicyException): string {
+  const { matched } = status ?? {};
+  if (matched === undefined) {
+    return 'How many existing objects it lets through is Unknown: no auditor has said it.';
+  }
+  const { summary, message } = matched;
+  return message === undefined
+    ? `Existing objects that it lets through: ${summary}.`
+    : `Existing objects that it lets through: ${summary}, because not all are judged: ${message}`;
 }
 
 function whyText({ spec: { reason, ticket, owner } }: PolicyException): string {

@@ -142,7 +142,7 @@ export {
   policyMatch,
   policyOfBucket,
 } from './policies/policy-match.ts';
-export { MAX_EXCEPTION_POLICIES, POLICY_EXCEPTIONS } from './policies/policy-exception.ts';
+export { MAX_EXCEPTION_POLICIES, MAX_USED_BY, POLICY_EXCEPTIONS } from './policies/policy-exception.ts';
 export type { PolicyException } from './policies/policy-exception.ts';
 export {
   acceptedTerms,

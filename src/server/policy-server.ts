@@ -409,7 +409,7 @@ export class PolicyServer {
     }
   }
 
-  #reviewed(route: ReviewRoute, { observed, monitored = [], totalMs }: PoolAnswer, status: number): void {
+  #reviewed(route: ReviewRoute, { observed, monitored = [], uses, totalMs }: PoolAnswer, status: number): void {
     // A removed policy gets no new series.
     const counted = observed.filter(({ observation }) => this.#pool.knows(observation.policy));
     this.#metrics.reviewed(route, counted, totalMs);
@@ -418,6 +418,9 @@ export class PolicyServer {
         this.#monitoredLog.write(verdict);
         this.#policies?.monitored(verdict);
       }
+    }
+    if (uses !== undefined) {
+      this.#policies?.excepted(uses);
     }
     if (status !== 200) {
       this.#metrics.refused(status);

@@ -14,6 +14,7 @@ import {
 } from '../../src/cluster/index.ts';
 import { ExceptionFeed } from '../../src/evaluation/object-feeds/index.ts';
 import type { WatchedChange } from '../../src/evaluation/index.ts';
+import { AUDITOR_RULES } from '../../src/audit/access-rules/index.ts';
 import { exceptionGuards } from '../../src/installation/objects/exception-guards.ts';
 import { withoutComments } from '../../src/installation/objects/comments.ts';
 import { CLUSTER_RULES } from '../../src/lifecycle/access-rules/index.ts';
@@ -37,6 +38,7 @@ const kind = (apiVersion: string, name: string) =>
   kubernetesKind(apiVersion, name) ?? OWN_KINDS.find((own) => own.kind === name) ?? assert.fail(name);
 const NAMESPACE = 'portcullis';
 const CONTROLLER = `system:serviceaccount:${NAMESPACE}:portcullis-controller`;
+const AUDITOR = `system:serviceaccount:${NAMESPACE}:portcullis-auditor`;
 const RBAC = 'rbac.authorization.k8s.io';
 const log = pino({ level: 'silent' });
 const DAY_MS = 86_400_000;
@@ -148,6 +150,7 @@ describe('exceptions on a real API server', { skip: skipWithoutCluster() }, () =
     atGuard = Date.now();
     await grant(CONTROLLER, CLUSTER_RULES, 'controller');
     await grant('replica', REPLICA_CLUSTER_RULES);
+    await grant(AUDITOR, AUDITOR_RULES, 'auditor');
     const all = ['get', 'list', 'create', 'update', 'patch', 'delete'];
     const kinds = ['policyexceptions', 'policyexceptions/status'];
     await grant('tenant', [{ apiGroups: ['portcullis.dev'], resources: kinds, verbs: all }]);
@@ -285,6 +288,28 @@ describe('exceptions on a real API server', { skip: skipWithoutCluster() }, () =
     }
   });
 
+  it('lets the auditor write how many objects it is for, and nothing else of the status', async () => {
+    const key = { namespace: 'shop', name: 'importer' };
+    const apply = (status: JsonObject): Promise<PolicyException> => {
+      const body = { apiVersion: 'portcullis.dev/v1', kind: 'PolicyException', metadata: key, status };
+      const options = { subresource: 'status', fieldManager: 'portcullis-auditor' };
+      return as(AUDITOR).patch(POLICY_EXCEPTIONS, key, { type: 'apply', body, force: true }, options);
+    };
+    const matched = { summary: '2', count: 2, observedGeneration: 1 };
+    const before = await admin.get(POLICY_EXCEPTIONS, key);
+    const { status } = await apply({ matched });
+    assert.deepEqual(status, { ...before.status, matched });
+    for (const forged of [
+      { state: 'Active' },
+      { used: 1 },
+      { accepted: { uid: 'u', generation: 1, policies: [] } },
+      { conditions: [] },
+    ]) {
+      await refused(apply({ matched, ...forged }), 422, /only the controller of Portcullis writes the status/);
+    }
+    await refused(patched(as('tenant'), 'importer', { status: { matched } }, 'status'), 422, /only the controller/);
+  });
+
   it('takes nothing from a copy with a status', async () => {
     const { status, spec } = await admin.get(POLICY_EXCEPTIONS, { namespace: 'shop', name: 'importer' });
     const copy = { ...exception('copy'), spec, status };
@@ -317,7 +342,7 @@ describe('exceptions on a real API server', { skip: skipWithoutCluster() }, () =
     await reaches('short', 'Expired');
     assert.ok(Date.now() >= end, `${end - Date.now()} ms before the end`);
     const { stdout } = await server.kubectl(['get', 'pex', '-n', 'shop', 'short']);
-    assert.match(stdout, /^NAME +POLICY +STATE +EXPIRES +AGE\nshort +pinned +Expired +\S+Z /);
+    assert.match(stdout, /^NAME +POLICY +STATE +EXPIRES +OBJECTS +USED +LAST-USED +AGE\nshort +pinned +Expired +\S+Z /);
   });
 
   it('is orphaned when its policy is another one, of which it excepts nothing', async () => {

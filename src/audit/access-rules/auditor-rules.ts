@@ -25,6 +25,7 @@ export const AUDITOR_RULES: readonly AccessRule[] = [
     resources: POLICY_KINDS.map(({ resource }) => `${resource}/status`),
     verbs: ['patch'],
   },
+  { apiGroups: [PORTCULLIS_GROUP], resources: [`${POLICY_EXCEPTIONS.resource}/status`], verbs: ['patch'] },
   // It changes reports with its labels only, which RBAC cannot say.
   {
     apiGroups: [REPORTS.group],

@@ -7,6 +7,7 @@ import {
   AuditStatusController,
   logFindings,
   LookedUpObjects,
+  MatchedStatusController,
   ReportWriter,
   RevisionPreviews,
   StatusFindings,
@@ -16,7 +17,7 @@ import { CLUSTER_OWNER, EvaluationHost } from '../../evaluation/index.ts';
 import { createLog, type Logger } from '../../log/index.ts';
 import { MetricsEndpoint } from '../../metrics/index.ts';
 import { AUDITOR_FIELD_MANAGER, namespaceOfPolicyId } from '../../resources/index.ts';
-import { controlledCluster, Runtime } from '../../runtime/index.ts';
+import { controlledCluster, Runtime, SharedCaches } from '../../runtime/index.ts';
 import { endThreads, runInBackground } from '../../threads/index.ts';
 import { connectionOf, folderUrl, policyCluster } from '../daemon-flags.ts';
 import { electionTimes, leaderElection } from '../controller/leader-election.ts';
@@ -76,6 +77,7 @@ async function auditor(flags: AuditorFlags): Promise<void> {
     startHost: () => startedHost(flags, { cluster, log, workers: 1 }),
   });
   logFindings(audit, log);
+  const exceptionCaches = new SharedCaches(controlled);
   const statuses = new StatusFindings(controlled);
   const reports = new ReportWriter({ ...controlled, findings: [audit, statuses] });
   const { metrics } = controlled;
@@ -83,7 +85,10 @@ async function auditor(flags: AuditorFlags): Promise<void> {
   const elector = leaderElection(running, election);
   const runtime = new Runtime({ log, ...(flags.leaderElect ? { elector } : {}) })
     .add('cache', controlled.caches, exceptions)
-    .add('leader', audit, statuses, reports, previews, new AuditStatusController({ ...controlled, audited: audit }));
+    .add('leader', audit, statuses, reports, previews, new AuditStatusController({ ...controlled, audited: audit }))
+    // Without `ready`: an older installation does not serve the kind.
+    .add('cache', { name: 'exception caches', start: (signal) => exceptionCaches.start(signal) })
+    .add('leader', new MatchedStatusController({ ...controlled, caches: exceptionCaches, audited: audit }));
   const pages = new MetricsEndpoint([controlled]);
   const operations = operationsServer(flags, pages, () => runtime.notReady());
   running.defer(() => operations.stop());

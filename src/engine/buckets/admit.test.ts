@@ -33,6 +33,7 @@ test('a review that no policy matches is allowed', () => {
     verdict: { allowed: true, auditAnnotations: null, warnings: null },
     observations: [],
     monitored: [],
+    uses: [],
   });
 });
 

@@ -20,6 +20,8 @@ export type BucketResult =
       readonly observations: readonly Observation[];
       /** At most one per policy. */
       readonly monitored: readonly MonitoredVerdict[];
+      /** Exceptions that it uses, by `metadata.uid`. */
+      readonly uses: readonly string[];
     }
   /** The review matches a policy of a slow owner, or an untried one: no policy was evaluated. */
   | { readonly kind: 'deferred'; readonly owner: string }
@@ -29,7 +31,7 @@ export type BucketResult =
   | { readonly kind: 'unknown-bucket' };
 
 /** No policy is evaluated. */
-const ADMITTED: BucketResult = { kind: 'verdict', verdict: allowed(), observations: [], monitored: [] };
+const ADMITTED: BucketResult = { kind: 'verdict', verdict: allowed(), observations: [], monitored: [], uses: [] };
 
 /** Names of shared buckets, see `policyMatch`. */
 const SHARED_BUCKET =
@@ -55,7 +57,8 @@ export function admit(table: PolicyTable, bucket: string, review: Review, option
   }
   const run = new BucketReview(table, { bucket, owner, review, target, template, options });
   try {
-    return { kind: 'verdict', verdict: run.verdict(), observations: run.observations, monitored: run.monitored() };
+    const verdict = run.verdict();
+    return { kind: 'verdict', verdict, observations: run.observations, monitored: run.monitored(), uses: run.uses() };
   } catch (error) {
     if (error instanceof Deferred) {
       return { kind: 'deferred', owner: error.owner };

@@ -7,6 +7,7 @@ import { isJsonObject } from '../values/json-text.ts';
 import type { JsonValue } from '../values/json-text.ts';
 import type { LoadedPolicy } from '../loaded-policy.ts';
 import { policyOwner } from '../definition/policy-owner.ts';
+import { countedUses } from '../exceptions/counted-uses.ts';
 import { monitoredVerdict } from '../monitored-verdict.ts';
 import type { MonitoredVerdict } from '../monitored-verdict.ts';
 import { observe } from '../verdict/observation.ts';
@@ -75,6 +76,8 @@ export class BucketReview {
   readonly #template: PodTemplate | undefined;
   /** By policy: one that is evaluated twice counts with its last verdict. Undefined without any. */
   #monitored: Map<string, MonitoredVerdict | undefined> | undefined;
+  /** Undefined without any. */
+  #uses: Set<string> | undefined;
   #subject: ReviewSubject;
 
   constructor(
@@ -107,6 +110,11 @@ export class BucketReview {
   /** Verdicts of policies in monitor mode that are not plain admissions. */
   monitored(): readonly MonitoredVerdict[] {
     return this.#monitored === undefined ? [] : [...this.#monitored.values()].filter((one) => one !== undefined);
+  }
+
+  /** Exceptions that the request uses, each once, see countedUses. */
+  uses(): readonly string[] {
+    return this.#uses === undefined ? [] : [...this.#uses];
   }
 
   /** @throws Deferred, UnknownObject. */
@@ -345,6 +353,9 @@ export class BucketReview {
     const observed = this.#template === undefined ? policy : inTemplate(policy, match?.podTemplates);
     const observation = observe(observed, review, 'validate', judgement);
     this.observations.push(observation);
+    if (judgement.used !== undefined) {
+      this.#uses = new Set([...(this.#uses ?? []), ...countedUses(review, judgement)]);
+    }
     if (policy.mode === 'monitor') {
       this.#monitored ??= new Map();
       this.#monitored.set(policy.id, monitoredVerdict(policy, review, judgement, observation));

@@ -18,6 +18,7 @@ function terms(rest: Partial<ExceptionTerms> = {}): ExceptionTerms {
   return {
     namespace: 'default',
     name: 'one',
+    uid: 'uid-one',
     version: '1',
     policies: [{ id: 'id' }],
     objects: PODS,
@@ -68,6 +69,17 @@ describe('an exception', () => {
     const { verdict, observation } = outcomeOf(tableOf(terms()), { now: END_MS - 30 * 86_400_000 });
     assert.deepEqual(verdict, { allowed: true, auditAnnotations: { exception: 'default/one' }, warnings: null });
     assert.deepEqual([observation.outcome, observation.exception], ['excepted', 'default/one']);
+  });
+
+  it('is used by a request, but not by a dry run or an audit', () => {
+    const table = tableOf(terms());
+    const usesOf = (request: JsonObject, route: 'validate' | 'audit' = 'validate'): readonly string[] => {
+      const guest = new ScriptedGuest(() => DENIES);
+      const review = readReview('validate', bytes(podReview(request)));
+      return evaluate(policyOf('id: {module: 0.wasm}', table, guest), review, { route, now: BEFORE }).uses;
+    };
+    assert.deepEqual([usesOf({}), usesOf({ dryRun: true }), usesOf({}, 'audit')], [['uid-one'], [], []]);
+    assert.deepEqual(outcomeOf(table, { answer: { accepted: true } }).uses, [], 'nothing was to be excepted');
   });
 
   it('warns in its last week', () => {
@@ -208,6 +220,19 @@ describe('an exception from members of a group', () => {
     assert.equal(group('bad() && worse()', ['bad', 'worse'], from('bad')), false);
     assert.equal(group('bad() && worse()', ['bad', 'worse'], from('bad', 'worse')), true);
     assert.equal(group('bad() && good()', ['bad', 'good'], from('other')), false);
+  });
+
+  it('is used only where the expression needs its member', () => {
+    const usesOf = (expression: string): readonly string[] => {
+      const yaml = `id: {expression: "${expression}", message: rejected, policies: {bad: {module: 0.wasm}, worse: {module: 0.wasm}}}`;
+      const table = tableOf(
+        terms({ policies: [{ id: 'id', members: ['bad'] }] }),
+        terms({ name: 'two', uid: 'uid-two', policies: [{ id: 'id', members: ['worse'] }] }),
+      );
+      return outcomeOf(table, { yaml }).uses;
+    };
+    assert.deepEqual(usesOf('bad() && worse()'), ['uid-one', 'uid-two']);
+    assert.deepEqual(usesOf('bad() || worse()'), ['uid-one']);
   });
 
   it('adds those of several exceptions', () => {

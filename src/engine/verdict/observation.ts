@@ -51,6 +51,8 @@ export interface Judgement {
   readonly verdict: Verdict;
   /** With the outcome `excepted`: `namespace/name`. */
   readonly exception?: string;
+  /** With the outcome `excepted`: the `metadata.uid` of each exception that it takes. */
+  readonly used?: readonly string[];
 }
 
 /** Valid names in Kubernetes: a review may contain any text of any length. */

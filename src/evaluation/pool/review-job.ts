@@ -10,6 +10,8 @@ export interface PoolAnswer {
   readonly observed: readonly ObservedPolicy[];
   /** What policies in monitor mode would have rejected or changed; absent without any. */
   readonly monitored?: readonly MonitoredVerdict[];
+  /** Exceptions that the request uses, by `metadata.uid`; absent without any. */
+  readonly uses?: readonly string[];
   /** Time spent on the review in the worker. */
   readonly evaluationMs: number;
   /** Time from submission to answer. */

@@ -265,7 +265,7 @@ export class WorkerPool {
   }
 
   #answered(worker: WorkerThread, answer: ReviewAnswer): void {
-    const { seq, result, observations: sent, times, evaluationMs, held, monitored } = answer;
+    const { seq, result, observations: sent, times, evaluationMs, held, monitored, uses } = answer;
     // Also for a dropped answer: later answers refer to its observations by number.
     const observations = sent.map((one) => worker.observations.receive(one));
     const job = worker.take(seq);
@@ -288,7 +288,7 @@ export class WorkerPool {
       }
       return observation === null ? [] : [{ observation, evaluationMs: Math.max(ms, 0) }];
     });
-    job.answer({ result, observed, evaluationMs, ...(monitored === undefined ? {} : { monitored }) });
+    job.answer({ result, observed, evaluationMs, ...(monitored && { monitored }), ...(uses && { uses }) });
   }
 
   /** Queues a deferred review again. */

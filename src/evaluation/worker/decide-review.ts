@@ -61,12 +61,13 @@ function byPolicy(
     if (route === 'object') {
       return judged([judge(policies, policy, request)]);
     }
-    const { verdict, observation, monitored } = evaluate(policy, review, { route, objects, ...optionsOf(request) });
+    const { verdict, observation, monitored, uses } = evaluate(policy, review, { route, objects, ...optionsOf(request) });
     return {
       kind: 'verdict',
       verdict,
       observations: [observation],
       monitored: monitored === undefined ? [] : [monitored],
+      uses,
     };
   } catch (error) {
     if (error instanceof UnknownObject) {

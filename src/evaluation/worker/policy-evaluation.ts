@@ -3,7 +3,6 @@ import {
   boundedVerdict,
   creationOf,
   ExceptionTable,
-  type MonitoredVerdict,
   type Observation,
   type ObjectLookup,
   ObjectReview,
@@ -137,7 +136,7 @@ export class PolicyEvaluation {
     const answer = (
       result: ReviewResult,
       observations: readonly Observation[] = [],
-      monitored: readonly MonitoredVerdict[] = [],
+      { monitored = [], uses = [] }: Pick<ReviewAnswer, 'monitored' | 'uses'> = {},
     ): ReviewOutcome => {
       // The instances that its policies dropped are part of what the review costs.
       this.policies.collectGarbage();
@@ -154,6 +153,7 @@ export class PolicyEvaluation {
           evaluationMs,
           ...(held === undefined ? {} : { held }),
           ...(monitored.length === 0 ? {} : { monitored }),
+          ...(uses.length === 0 ? {} : { uses }),
         },
       };
     };
@@ -168,7 +168,7 @@ export class PolicyEvaluation {
         together === undefined ? decideReview(this.policies, request) : judgeTogether(this.policies, together, request);
       switch (decision.kind) {
         case 'verdict':
-          return answer(responseOf(route, review, decision.verdict), decision.observations, decision.monitored);
+          return answer(responseOf(route, review, decision.verdict), decision.observations, decision);
         case 'judged':
           return answer({ kind: 'judged', verdicts: decision.verdicts }, decision.observations);
         case 'unknown-target':

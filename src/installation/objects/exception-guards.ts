@@ -1,4 +1,5 @@
 // Who writes PolicyExceptions: their spec with the right to except from each policy, their status the controller only.
+import { AUDITOR_ACCOUNT } from '../../audit/access-rules/index.ts';
 import { EXCEPTION_GUARD, EXCEPTION_STATUS_GUARD } from '../../lifecycle/access-rules/index.ts';
 import {
   type JsonObject,
@@ -57,17 +58,29 @@ function exemptGuard(): readonly KubernetesObject[] {
   });
 }
 
+/** What the controller alone writes. */
+const STATUS_FIELDS = Object.keys(POLICY_EXCEPTIONS.schema().properties?.['status']?.properties ?? {}).filter(
+  (field) => field !== 'matched',
+);
+
+/** The auditor changes nothing but its own part of a status. */
+function changesOnlyMatched(): string {
+  const same = STATUS_FIELDS.map((field) => `object.?status.?${field} == oldObject.?status.?${field}`);
+  return ["request.operation == 'UPDATE'", ...same].join(' && ');
+}
+
 /** Only the controller says what is accepted. */
 export function exceptionStatusGuard(context: Context): readonly KubernetesObject[] {
   const user = controllerUser(context);
+  const auditor = `system:serviceaccount:${context.namespace}:${AUDITOR_ACCOUNT}`;
   return admissionGuard({
     name: EXCEPTION_STATUS_GUARD,
-    why: 'An exception is in force once its status says that the controller has accepted it. So only the controller writes the status, whatever RBAC grants.',
+    why: 'An exception is in force once its status says that the controller has accepted it. So only the controller writes the status, whatever RBAC grants, and the auditor how many objects it is for.',
     apiGroup: PORTCULLIS_GROUP,
     resources: [`${resource}/status`],
     validations: [
       {
-        expression: `request.userInfo.username == ${quoted(user)}`,
+        expression: `request.userInfo.username == ${quoted(user)} || (request.userInfo.username == ${quoted(auditor)} && ${changesOnlyMatched()})`,
         message: 'only the controller of Portcullis writes the status of PolicyExceptions',
       },
     ],

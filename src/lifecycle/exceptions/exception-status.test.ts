@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { ApiError } from '../../cluster/index.ts';
 import type { PolicyException } from '../../resources/index.ts';
 import { readGuard } from './exception-guard.ts';
-import { exceptionStatus, type GuardState } from './exception-status.ts';
+import { type ExceptionFacts, exceptionStatus, type GuardState, nextChange } from './exception-status.ts';
 
 const CREATED = Date.parse('2026-11-01T12:00:00Z');
 const NOW = CREATED + 86_400_000;
@@ -29,8 +29,13 @@ const EXCEPTION: PolicyException = {
   },
 };
 
+function statusOf(facts: Partial<ExceptionFacts>, exception = EXCEPTION): NonNullable<PolicyException['status']> {
+  const uidOf = (): string => 'policy-1';
+  return exceptionStatus(exception, { uidOf, guard: 'not-needed', uses: {}, silent: [], now: NOW, ...facts });
+}
+
 function statusWith(guard: GuardState): readonly unknown[] {
-  const { state, accepted, conditions } = exceptionStatus(EXCEPTION, { uidOf: () => 'policy-1', guard, now: NOW });
+  const { state, accepted, conditions } = statusOf({ guard });
   return [state, accepted?.uid, conditions?.[0]?.reason];
 }
 
@@ -44,6 +49,63 @@ describe('an exception whose status says that it is accepted', () => {
     for (const guard of [{ since: CREATED - 1 }, 'missing', 'not-needed'] as const) {
       assert.deepEqual(statusWith(guard), ['Active', 'uid-1', 'Active']);
     }
+  });
+});
+
+describe('an exception in force', () => {
+  const DAY_MS = 86_400_000;
+  const later = (days: number): number => CREATED + days * DAY_MS;
+  /** Ends after a year, accepted when it was created. */
+  const LONG: PolicyException = {
+    ...EXCEPTION,
+    spec: { ...EXCEPTION.spec, expiresAt: '2027-10-31T12:00:00Z' },
+    status: statusOf({ now: CREATED }),
+  };
+  const useOf = (facts: Partial<ExceptionFacts>, exception = LONG): string => {
+    const { state, conditions = [] } = statusOf(facts, exception);
+    const { status, reason } = conditions.find(({ type }) => type === 'Used') ?? {};
+    return [state, status, reason].join(' ');
+  };
+
+  it('is unused when nothing has used it for 32 days since it was accepted', () => {
+    assert.equal(LONG.status?.accepted?.since, '2026-11-01T12:00:00Z');
+    assert.equal(useOf({ now: later(31) }), 'Active Unknown NotUsedYet');
+    assert.equal(nextChange(LONG, statusOf({ now: later(31) }, LONG), later(31)), later(32));
+    assert.equal(useOf({ now: later(32) }), 'Unused False Unused');
+  });
+
+  it('is used by a request, for as long', () => {
+    const uses = { used: 1, lastUsed: '2026-11-11T12:00:00Z' };
+    assert.equal(useOf({ uses, now: later(41) }), 'Active True RequestsExcepted');
+    assert.equal(useOf({ uses, now: later(42) }), 'Unused False Unused');
+  });
+
+  it('is not unused where replicas are not connected that may know a use', () => {
+    const silent = ['a', 'b', 'c', 'd'];
+    assert.equal(useOf({ silent, now: later(40) }), 'Active Unknown ReplicasNotConnected');
+    const { conditions = [] } = statusOf({ silent, now: later(40) }, LONG);
+    assert.match(conditions.at(-1)?.message ?? '', /since 2026-11-01T12:00:00Z, .* not connected: a, b, c and 1 more$/);
+    assert.equal(nextChange(LONG, statusOf({ silent, now: later(40) }, LONG), later(40)), later(40) + 600_000);
+  });
+
+  it('stays what it was while a controller that starts does not know the replicas', () => {
+    const unused = { ...LONG, status: statusOf({ now: later(40) }, LONG) };
+    assert.equal(useOf({ silent: undefined, now: later(41) }, unused), 'Unused False Unused');
+    assert.equal(useOf({ silent: undefined, now: later(41) }), 'Active Unknown NotUsedYet');
+  });
+
+  it('counts anew from a change of its spec, also where it was used before', () => {
+    const changed = { ...LONG, metadata: { ...LONG.metadata, generation: 2 } };
+    const uses = { used: 1, lastUsed: '2026-11-02T12:00:00Z' };
+    const now = later(40);
+    assert.equal(useOf({ uses, now }, changed), 'Active Unknown NotUsedYet');
+    assert.equal(statusOf({ uses, now }, changed).accepted?.since, new Date(now).toISOString().replace('.000', ''));
+  });
+
+  it('says that it ends soon rather than that it is unused, and nothing of its use afterwards', () => {
+    const end = Date.parse(LONG.spec.expiresAt);
+    assert.equal(useOf({ now: end - DAY_MS }), 'ExpiringSoon False Unused');
+    assert.equal(useOf({ now: end }), 'Expired  ');
   });
 });
 

@@ -1,21 +1,35 @@
 // The status of a PolicyException, from the exception, its policies, and the time.
 import {
+  type Condition,
   type ConditionUpdate,
   exceptionProblems,
   EXPIRING_SOON_MS,
   expiryOf,
+  findCondition,
   type PolicyException,
+  removeCondition,
+  setCondition,
   setReadiness,
+  timeText,
 } from '../../resources/index.ts';
+
+import type { ExceptionUsesStatus } from './exception-uses.ts';
+import { type SilentReplicas, unusedAt, USE_REASONS, USED, type UseUpdate, useUpdate } from './use-condition.ts';
 
 type Status = NonNullable<PolicyException['status']>;
 type Accepted = NonNullable<Status['accepted']>;
 type State = NonNullable<Status['state']>;
+/** States in which it excepts objects. */
+const IN_FORCE: ReadonlySet<State> = new Set(['Active', 'Unused', 'ExpiringSoon']);
+/** Delay before it is found out again whether an exception is used that is not known to be. Milliseconds. */
+const UNKNOWN_RETRY_MS = 600_000;
 
 /** Reasons of the condition `Ready`. */
 const EXCEPTION_REASONS = {
   /** It is in force. */
   active: 'Active',
+  /** It is in force, and nothing has used it for a long time. */
+  unused: USE_REASONS.unused,
   /** It is in force, and ends in less than a week. */
   expiringSoon: 'ExpiringSoon',
   /** It has ended. */
@@ -49,6 +63,10 @@ export interface ExceptionFacts {
   /** The `metadata.uid` of a policy; undefined: there is none. @param namespace of the exception */
   readonly uidOf: (policy: NamedPolicy, namespace: string) => string | undefined;
   readonly guard: GuardState;
+  /** How often it was used. */
+  readonly uses: ExceptionUsesStatus;
+  /** Those that answer for its policies. */
+  readonly silent: SilentReplicas;
   /** Milliseconds since 1970. */
   readonly now: number;
 }
@@ -66,12 +84,14 @@ function isAccepted({ metadata, status }: PolicyException): boolean {
 export function exceptionStatus(exception: PolicyException, facts: ExceptionFacts): Status {
   const { metadata, status } = exception;
   const { generation = 1 } = metadata;
-  const { now } = facts;
+  const { now, uses, silent } = facts;
   const kept = isAccepted(exception) ? status?.accepted : undefined;
   const obstacle = kept === undefined ? obstacleOf(exception, facts) : unguarded(exception, facts);
-  const accepted = obstacle === undefined ? (kept ?? acceptance(exception, facts)) : undefined;
-  const verdict = obstacle ?? stateOf(exception, accepted, facts);
-  const isInForce = verdict.state === 'Active' || verdict.state === 'ExpiringSoon';
+  const accepted = obstacle === undefined ? { since: timeText(now), ...(kept ?? acceptance(exception, facts)) } : undefined;
+  const use =
+    (accepted && useUpdate({ ...accepted, ...uses }, silent, now)) ?? findCondition(status?.conditions, USED);
+  const verdict = obstacle ?? stateOf(exception, accepted, use, facts);
+  const isInForce = IN_FORCE.has(verdict.state);
   const readiness = {
     state: isInForce ? 'ready' : verdict.state === 'Pending' ? 'reconciling' : 'stalled',
     reason: verdict.reason,
@@ -81,14 +101,23 @@ export function exceptionStatus(exception: PolicyException, facts: ExceptionFact
     observedGeneration: generation,
     state: verdict.state,
     ...(accepted === undefined ? {} : { accepted }),
-    conditions: setReadiness(status?.conditions, readiness, generation, now),
+    ...uses,
+    conditions: withUse(setReadiness(status?.conditions, readiness, generation, now), isInForce ? use : undefined, now),
   };
 }
 
+function withUse(conditions: readonly Condition[], use: UseUpdate | undefined, now: number): readonly Condition[] {
+  return use === undefined ? removeCondition(conditions, USED) : setCondition(conditions, { ...use, type: USED }, now);
+}
+
 /** When the status of an exception next changes by itself, in milliseconds since 1970; undefined: never. */
-export function nextChange({ spec }: PolicyException, now: number): number | undefined {
-  const end = expiryOf(spec.expiresAt);
-  return end === undefined ? undefined : [end - EXPIRING_SOON_MS, end].find((instant) => instant > now);
+export function nextChange({ spec }: PolicyException, status: Status, now: number): number | undefined {
+  const end = expiryOf(spec.expiresAt) ?? -Infinity;
+  const { accepted, lastUsed } = status;
+  const unused = accepted?.since === undefined ? -Infinity : unusedAt({ since: accepted.since, lastUsed });
+  const isUnknown = status.state === 'Active' && unused <= now;
+  const changes = [end - EXPIRING_SOON_MS, end, unused, isUnknown ? now + UNKNOWN_RETRY_MS : -Infinity];
+  return changes.filter((instant) => instant > now).toSorted((one, other) => one - other)[0];
 }
 
 type StateVerdict = Pick<ConditionUpdate, 'reason' | 'message'> & { readonly state: State };
@@ -142,6 +171,7 @@ function acceptance({ metadata, spec }: PolicyException, { uidOf }: ExceptionFac
 function stateOf(
   { metadata, spec }: PolicyException,
   accepted: Accepted | undefined,
+  use: UseUpdate | undefined,
   { uidOf, now }: ExceptionFacts,
 ): StateVerdict {
   const end = expiryOf(spec.expiresAt) ?? -Infinity;
@@ -155,8 +185,11 @@ function stateOf(
     return { state: 'Orphaned', reason: EXCEPTION_REASONS.orphaned, message: isGone };
   }
   const message = gone.length === 0 ? `it ends at ${spec.expiresAt}` : `it ends at ${spec.expiresAt}; ${isGone}`;
-  return end - now <= EXPIRING_SOON_MS
-    ? { state: 'ExpiringSoon', reason: EXCEPTION_REASONS.expiringSoon, message }
+  if (end - now <= EXPIRING_SOON_MS) {
+    return { state: 'ExpiringSoon', reason: EXCEPTION_REASONS.expiringSoon, message };
+  }
+  return use?.status === 'False'
+    ? { state: 'Unused', reason: EXCEPTION_REASONS.unused, message: `${use.message ?? ''}; ${message}` }
     : { state: 'Active', reason: EXCEPTION_REASONS.active, message };
 }
 

@@ -12,6 +12,8 @@ export interface KnownReplica {
   readonly isUnready?: boolean;
   /** The node of its pod, if it says so. */
   readonly nodeName?: string | undefined;
+  /** Whether it is connected, and has reported uses of exceptions, maybe none. */
+  readonly reportsUses?: boolean;
   /** Its reports on the revisions of a policy, by the policy's id; empty unless it is connected. */
   reports(policy: string): readonly RevisionReport[];
 }

@@ -14,6 +14,7 @@ import type {
 } from '../../control/index.ts';
 import { removeDeparted } from './departed-replica.ts';
 import { errorText } from '../../values/index.ts';
+import type { ExceptionReports } from './exception-reports.ts';
 import { MonitoredReports } from './monitored-reports.ts';
 import type { KnownReplica, ReplicaChange } from './replica-directory.ts';
 import { ReplicaLink } from './replica-link.ts';
@@ -41,6 +42,7 @@ export interface ReplicaFleetOptions {
   /** 0 to below 1. */
   readonly random: () => number;
   readonly log: Logger;
+  readonly exceptions: Pick<ExceptionReports, 'receive'>;
   readonly notify: (change: ReplicaChange) => void;
 }
 
@@ -69,6 +71,10 @@ class Replica implements KnownReplica {
 
   get state(): KnownReplica['state'] {
     return this.link.state;
+  }
+
+  get reportsUses(): boolean {
+    return this.link.reportsUses;
   }
 
   get nodeName(): string | undefined {
@@ -110,6 +116,11 @@ export class ReplicaFleet {
       }
     };
     this.#cancelTick = options.clock.after(options.timing.tickMs, tick);
+  }
+
+  /** Whether a removed replica may still report. */
+  isEnding(name: string): boolean {
+    return this.#ending.keys().some((replica) => replica.name === name);
   }
 
   known(): Iterable<Replica> {
@@ -253,6 +264,7 @@ export class ReplicaFleet {
         log: log.child({ replica: name, policyServer: object.spec.policyServer }),
         changed: (change) => this.#linkChanged(replica, change),
         received: (reports) => this.#collectChange(replica.policyServer, this.monitored.receive(replica, reports)),
+        used: (uses) => this.#options.exceptions.receive(name, uses),
       }),
     );
     this.#byName.set(name, replica);

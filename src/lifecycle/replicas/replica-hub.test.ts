@@ -333,6 +333,33 @@ describe('ReplicaHub and a faulty replica', TOGETHER, () => {
     assert.match(scene.losses()[0] ?? '', /revisions: a list, got nothing/);
   });
 
+  it('receives uses of exceptions, of replicas that count them', async () => {
+    await using scene = await HubScene.open(certificates);
+    const replica = await scene.replica('r1');
+    await scene.lead();
+    await scene.see('r1=connected');
+    assert.equal(scene.find('r1')?.reportsUses, false, 'that of an older version does not');
+    const use = { uid: 'u', since: '2026-01-01T00:00:00.000Z', count: 2, last: '2026-01-01T00:00:01.000Z' };
+    replica.send({ type: 'exceptions', uses: [use] });
+    await eventually(() => scene.hub.exceptions.of('u').length > 0);
+    assert.deepEqual(scene.hub.exceptions.of('u'), [{ ...use, replica: 'r1' }]);
+    assert.equal(scene.find('r1')?.reportsUses, true);
+    assert.deepEqual([scene.hub.mayReport('r1'), scene.hub.mayReport('r2')], [true, false]);
+    // A replica that stops removes its object, and still reports.
+    await scene.remove('r1');
+    await scene.see();
+    assert.equal(scene.hub.mayReport('r1'), true);
+    replica.send({ type: 'exceptions', uses: [{ ...use, count: 3 }] });
+    await eventually(() => scene.hub.exceptions.of('u')[0]?.count === 3);
+    replica.disconnect();
+    await eventually(() => !scene.hub.mayReport('r1'));
+    // Another leader may know better by then.
+    await scene.resign();
+    await scene.lead();
+    await eventually(() => scene.hub.exceptions.of('u').length === 0);
+    assert.deepEqual(scene.losses(), []);
+  });
+
   it('ignores a message type of a later version', async () => {
     await using scene = await HubScene.open(certificates);
     const replica = await scene.replica('r1');

@@ -9,6 +9,7 @@ import { aborted, SYSTEM_CLOCK, Waiting } from '../../runtime/index.ts';
 import type { Clock, ObjectCache, Runnable, SharedCaches } from '../../runtime/index.ts';
 import type { ControlTls, PrevalidationRequest, PrevalidationResult } from '../../control/index.ts';
 import { errorText } from '../../values/index.ts';
+import { ExceptionReports } from './exception-reports.ts';
 import { MonitoredReports } from './monitored-reports.ts';
 import type { KnownReplica, ReplicaChange, ReplicaDirectory } from './replica-directory.ts';
 import { ReplicaFleet } from './replica-fleet.ts';
@@ -45,6 +46,8 @@ export interface ReplicaHubOptions {
  */
 export class ReplicaHub implements ReplicaDirectory, Runnable {
   readonly name = 'replicas';
+  /** What exceptions let through, see {@link ExceptionReports}. */
+  readonly exceptions = new ExceptionReports();
   /** Resolves when the objects of replicas are known, before the replicas have reported. */
   readonly ready: Promise<void>;
   readonly #options: ReplicaHubOptions;
@@ -79,6 +82,12 @@ export class ReplicaHub implements ReplicaDirectory, Runnable {
     return this.#fleet?.monitored ?? NOTHING_MONITORED;
   }
 
+  /** Whether a replica may still report. @param name of its PolicyServerReplica */
+  mayReport(name: string): boolean {
+    const key = { namespace: this.#options.namespace, name };
+    return this.#replicas.get(key) !== undefined || this.#fleet?.isEnding(name) === true;
+  }
+
   subscribe(listener: (change: ReplicaChange) => void): () => void {
     // A new function for each call, so that a listener can subscribe twice.
     const own = (change: ReplicaChange): void => listener(change);
@@ -106,6 +115,8 @@ export class ReplicaHub implements ReplicaDirectory, Runnable {
     if (signal.aborted) {
       return;
     }
+    // Another leader may have written, and forgotten, more than is known here.
+    this.exceptions.clear();
     const { cluster, tls } = this.#options;
     const fleet = new ReplicaFleet({
       cluster,
@@ -114,6 +125,7 @@ export class ReplicaHub implements ReplicaDirectory, Runnable {
       clock: this.#clock,
       random: this.#options.random ?? Math.random,
       log: this.#log,
+      exceptions: this.exceptions,
       notify: (change) => this.#notify(change),
     });
     this.#fleet = fleet;

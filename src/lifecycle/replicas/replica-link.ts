@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { pause } from '../../runtime/index.ts';
 import type { Clock } from '../../runtime/index.ts';
 import { CONTROL_PROTOCOL, parseControlAddress, replicaMessages } from '../../control/index.ts';
-import type { ControlAddress, ControlClient, ReplicaMessage, RevisionReport } from '../../control/index.ts';
+import type { ControlAddress, ControlClient, ExceptionUse, ReplicaMessage, RevisionReport } from '../../control/index.ts';
 import type { KnownReplica } from './replica-directory.ts';
 import { ReplicaReports } from './replica-reports.ts';
 import { errorText } from '../../values/index.ts';
@@ -27,6 +27,8 @@ export interface ReplicaLinkOptions {
   readonly changed: (change: LinkChange) => void;
   /** Called with the reports of every message. */
   readonly received: (reports: readonly RevisionReport[]) => void;
+  /** Called with the uses of exceptions of every message. */
+  readonly used: (uses: readonly ExceptionUse[]) => void;
 }
 
 /** The end of a connection. */
@@ -66,6 +68,8 @@ export class ReplicaLink {
   /** Ends the delay before the next attempt. */
   #waiting: AbortController | undefined;
   #isEnding = false;
+  /** Whether the process of this connection, or of the one before, counts uses of exceptions. */
+  #reportsUses = false;
 
   constructor(options: ReplicaLinkOptions) {
     this.#options = options;
@@ -84,6 +88,10 @@ export class ReplicaLink {
   /** Aborted when a connected replica is lost. */
   get lost(): AbortSignal {
     return this.#lost.signal;
+  }
+
+  get reportsUses(): boolean {
+    return this.#state === 'connected' && this.#reportsUses;
   }
 
   reports(policy: string): readonly RevisionReport[] {
@@ -175,6 +183,9 @@ export class ReplicaLink {
         this.#apply(messages.receive(message));
         if (message.type === 'report') {
           this.#options.received(message.revisions);
+        } else if (message.type === 'exceptions') {
+          this.#reportsUses = true;
+          this.#options.used(message.uses);
         }
       }
       return { reason: 'the connection was closed', wasComplete: messages.isComplete, isBroken: true };
@@ -276,6 +287,7 @@ export class ReplicaLink {
       this.#losses += 1;
       this.#state = 'lost';
       this.#reports = new ReplicaReports();
+      this.#reportsUses = false;
       this.#lost.abort(new Error(reason));
       this.#options.changed('state');
     }
@@ -313,7 +325,7 @@ class MessageSequence {
     if (!this.#hasHello) {
       throw new ProtocolError(`expected hello first, got ${message.type}`);
     }
-    if (message.type === 'alive') {
+    if (message.type === 'alive' || message.type === 'exceptions') {
       return { type: 'nothing' };
     }
     const parts = this.#parts;

@@ -17,6 +17,8 @@ export const EXPIRING_SOON_MS: number = 7 * DAY_MS;
 export interface ExceptionTerms {
   readonly namespace: string;
   readonly name: string;
+  /** `metadata.uid`; empty in files. */
+  readonly uid: string;
   /** Differs where the exception differs. */
   readonly version: string;
   readonly policies: readonly ExceptedPolicy[];
@@ -53,6 +55,7 @@ export function exceptionTerms({ metadata, spec }: PolicyException): ExceptionTe
   return {
     namespace,
     name,
+    uid: metadata.uid ?? '',
     version: createHash('sha256')
       .update(JSON.stringify([metadata.uid, spec]))
       .digest('hex'),

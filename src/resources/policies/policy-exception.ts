@@ -6,6 +6,7 @@ import {
   PORTCULLIS_GROUP,
   UNSEEN,
 } from '../kind-declarations/common-schemas.ts';
+import { MAX_AUDIT_MESSAGE } from '../kind-declarations/audit-status.ts';
 import { AGE_COLUMN, column, ownKind } from '../kind-declarations/own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from '../kind-declarations/own-kind.ts';
 
@@ -20,6 +21,10 @@ const MAX_NAMES = 100;
 const MAX_CONDITIONS = 8;
 const MAX_EXPRESSION = 2_048;
 const MAX_NAME = 253;
+const MAX_UID = 64;
+const MAX_TIME = 64;
+/** Processes that a status lists: all replicas of the controller, most of which never answer about one namespace's exceptions. */
+export const MAX_USED_BY = 1_000;
 
 const EXCEPTED_POLICY = object(
   'A policy.',
@@ -121,24 +126,54 @@ const policyException = {
     },
   }),
   status: object(
-    'Whether it is in force. Written by the controller only.',
+    'Whether it is in force, and used. Written by the controller; `matched` by the auditor.',
     {
       observedGeneration: OBSERVED_GENERATION,
-      state: optional(choice('Its state.', ['Pending', 'Active', 'ExpiringSoon', 'Expired', 'Orphaned', 'Refused'])),
+      state: optional(choice('Its state.', ['Pending', 'Active', 'Unused', 'ExpiringSoon', 'Expired', 'Orphaned', 'Refused'])),
       accepted: optional(
         object('What the controller has accepted: nothing else is in force.', {
-          uid: text('The `metadata.uid` of the exception.', { maxLength: 64 }),
+          uid: text('The `metadata.uid` of the exception.', { maxLength: MAX_UID }),
           generation: integer('The `metadata.generation` of the exception.', { format: 'int64', minimum: 1 }),
+          since: optional(time('When it was accepted, and uses began to be counted.')),
           policies: list(
             'The policies, in the order of the spec.',
             object('A policy.', {
               kind: text('The kind of the policy.', { maxLength: 63 }),
               name: text('The name of the policy.', { maxLength: MAX_NAME }),
-              uid: text('The `metadata.uid` of the policy.', { maxLength: 64 }),
+              uid: text('The `metadata.uid` of the policy.', { maxLength: MAX_UID }),
             }),
             { maxItems: MAX_EXCEPTION_POLICIES, 'x-kubernetes-list-type': 'atomic' },
           ),
         }),
+      ),
+      used: optional(
+        integer('How many requests it let through that a policy would have rejected or changed; dry runs do not count.', {
+          format: 'int64',
+          minimum: 0,
+        }),
+      ),
+      lastUsed: optional(time('When the last of them was, by the clock of the policy server.')),
+      usedBy: optional(
+        list(
+          'What was counted from each replica of a policy server.',
+          object('One process.', {
+            name: text('The name of its PolicyServerReplica.', { maxLength: MAX_NAME }),
+            since: text('When it began to count.', { maxLength: MAX_TIME }),
+            count: integer('Number of requests.', { format: 'int64', minimum: 0 }),
+          }),
+          { maxItems: MAX_USED_BY, 'x-kubernetes-list-type': 'atomic' },
+        ),
+      ),
+      matched: optional(
+        object(
+          'Existing objects of its namespace that a policy would reject or change without it. Written by the auditor; absent: not known.',
+          {
+            summary: text('How many: `3`; `3+` or `Unknown` where not all of them are judged.', { maxLength: 16 }),
+            count: integer('How many of those that are judged.', { format: 'int64', minimum: 0 }),
+            observedGeneration: integer('The `metadata.generation` of the exception.', { format: 'int64', minimum: 1 }),
+            message: optional(text('Why not all of them are judged.', { maxLength: MAX_AUDIT_MESSAGE })),
+          },
+        ),
       ),
       conditions: optional(CONDITIONS),
     },
@@ -148,6 +183,9 @@ const policyException = {
     column('Policy', '.spec.policies[*].name'),
     column('State', '.status.state'),
     column('Expires', '.spec.expiresAt'),
+    column('Objects', '.status.matched.summary'),
+    column('Used', '.status.used', { type: 'integer' }),
+    column('Last-Used', '.status.lastUsed', { type: 'date' }),
     AGE_COLUMN,
     column('Reason', '.spec.reason', { isWide: true }),
     column('Owner', '.spec.owner', { isWide: true }),

@@ -137,6 +137,10 @@ export class FilePolicies implements PolicySource {
     // Without a cluster there is no status to write; the log has it.
   }
 
+  excepted(): void {
+    // Without a cluster there are no exceptions.
+  }
+
   async stop(): Promise<void> {
     this.#watch.stop();
     this.#registry.stop();

@@ -79,6 +79,8 @@ export interface PolicySource {
   activationFailed(id: string, message: string): void;
   /** Called with what a policy in monitor mode would have rejected or changed. */
   monitored(verdict: MonitoredVerdict): void;
+  /** Called with the exceptions that a request used, by `metadata.uid`. */
+  excepted(uids: readonly string[]): void;
   /** Stops following the source; serving versions stay. */
   stop(): Promise<void>;
   /** Called after the last review: records what served. */

@@ -25,7 +25,10 @@ export interface ClusterPoliciesOptions {
   };
   /** Folder that `file://./…` is relative to: a URL that ends with a slash. Absent: such references are refused. */
   readonly modulesUrl?: URL;
-  /** Interval of reports on what one policy in monitor mode would have rejected. Default: MONITORED_REPORT_MS. */
+  /**
+   * Interval of reports on what one policy in monitor mode would have rejected, and of those on uses of exceptions. Default:
+   * MONITORED_REPORT_MS and USES_REPORT_MS.
+   */
   readonly monitoredReportMs?: number;
   /** Patterns of host capabilities that policies of namespaces may use. Default: none. */
   readonly namespacedPoliciesCapabilities?: readonly string[];

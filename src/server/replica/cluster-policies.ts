@@ -26,6 +26,7 @@ import { CONTROL_NAME, type PrevalidationRequest, type PrevalidationResult } fro
 import { RevisionFeed } from './revision-feed.ts';
 import { RevisionPrevalidator } from './revision-prevalidator.ts';
 import { RevisionReader } from './revision-reader.ts';
+import { ExceptionUses } from '../monitoring/exception-uses.ts';
 import { RevisionReports } from './revision-reports.ts';
 
 /**
@@ -40,6 +41,7 @@ export class ClusterPolicies implements PolicySource {
   readonly #host: PolicyHost;
   readonly #registry: PolicyRegistry;
   readonly #reports: RevisionReports;
+  readonly #uses: ExceptionUses;
   readonly #feed: RevisionFeed;
   readonly #objects: ObjectFeeds;
   readonly #exceptions: ExceptionFeed;
@@ -84,6 +86,9 @@ export class ClusterPolicies implements PolicySource {
       () => this.#isLoaded,
     );
     this.#reports = reports;
+    this.#uses = new ExceptionUses(
+      options.monitoredReportMs === undefined ? {} : { reportMs: options.monitoredReportMs },
+    );
     this.#registry = new PolicyRegistry(
       {
         read: (policies) => reader.read(policies),
@@ -156,6 +161,7 @@ export class ClusterPolicies implements PolicySource {
     this.#control = new ReplicaControl({
       replica: options,
       state: reports,
+      uses: this.#uses,
       prevalidate: (request, signal) => this.prevalidate(request, signal),
       readModule: async (digest) => (isDigest(digest) ? await cache.read(digest) : undefined),
       peersChanged: (addresses, hasNewModules) => this.#peersChanged(addresses, hasNewModules),
@@ -276,10 +282,15 @@ export class ClusterPolicies implements PolicySource {
     this.#reports.record(verdict);
   }
 
+  excepted(uids: readonly string[]): void {
+    this.#uses.record(uids);
+  }
+
   async stop(): Promise<void> {
     clearTimeout(this.#downTimer);
     // Before the streams end.
     this.#reports.flush();
+    this.#uses.flush();
     await this.#control.stop();
     this.#stopping.abort(new Error('the policy server is stopping'));
     const kept = this.#objects.stop();

@@ -16,7 +16,7 @@ import type { ReplicaState } from './replica-state.ts';
 /** A multiple of the time that an available cluster takes to list a few objects. Milliseconds. */
 export const PEERS_WAIT_MS = 1_000;
 
-export interface ReplicaControlOptions extends Pick<ControlEndpointOptions, 'prevalidate' | 'readModule'> {
+export interface ReplicaControlOptions extends Pick<ControlEndpointOptions, 'uses' | 'prevalidate' | 'readModule'> {
   readonly replica: ClusterPoliciesOptions;
   readonly state: ReplicaState;
   /** See {@link PeerDirectory.subscribe}. */
@@ -35,7 +35,7 @@ export class ReplicaControl {
   #ended: readonly Promise<unknown>[] = [];
 
   constructor(options: ReplicaControlOptions) {
-    const { replica, state, prevalidate, readModule, log } = options;
+    const { replica, state, uses, prevalidate, readModule, log } = options;
     this.#options = options;
     this.#endpoint = new ControlEndpoint({
       ...replica.control,
@@ -43,6 +43,7 @@ export class ReplicaControl {
       policyServer: replica.policyServer,
       version: PRODUCT_VERSION,
       reports: state,
+      ...(uses && { uses }),
       prevalidate,
       readModule,
       log,
