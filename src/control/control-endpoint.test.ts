@@ -174,7 +174,12 @@ describe('the control port', () => {
     it('split the uses of many exceptions', async () => {
       const uses = new TestUses();
       const uid = (index: number): string => `${index}`.padStart(64, '0');
-      const all = Array.from({ length: 2_500 }, (_, index) => ({ uid: uid(index), since: TIME, count: 1e9, last: TIME }));
+      const all = Array.from({ length: 2_500 }, (_, index) => ({
+        uid: uid(index),
+        since: TIME,
+        count: 1e9,
+        last: TIME,
+      }));
       uses.set(...all);
       const stream = await (await start({ uses })).caller.stream();
       await stream.next();

@@ -193,7 +193,7 @@ export class ControlStream {
     if (this.#isBlocked && quietMs > this.#stalledMs) {
       this.destroy();
     } else if (!this.#isBlocked && quietMs >= ALIVE_INTERVAL_MS / 2) {
-      this.#write({ type: 'alive' });
+      this.#write({ type: 'alive', time: new Date().toISOString() });
     }
   }
 

@@ -37,6 +37,7 @@ describe('parseReplicaMessage', () => {
       },
       { type: 'exceptions', uses: [{ uid: 'u', since: TIME, count: 3, last: TIME }] },
       { type: 'alive' },
+      { type: 'alive', time: TIME },
     ];
     assert.deepEqual(
       messages.map((message) => parseReplicaMessage(JSON.stringify(message))),
@@ -73,6 +74,7 @@ describe('parseReplicaMessage', () => {
   const use = (rest: object): string =>
     JSON.stringify({ type: 'exceptions', uses: [{ uid: 'u', since: TIME, count: 1, last: TIME, ...rest }] });
   const wrong: readonly [string, RegExp][] = [
+    ['{"type":"alive","time":"soon"}', /expected time: a time/],
     ['{"type":"exceptions"}', /expected uses: a list, got nothing/],
     [use({ uid: 'x'.repeat(65) }), /expected uid: a text of 1 to 64 characters/],
     [use({ count: 1.5 }), /expected count: a whole number/],

@@ -11,7 +11,13 @@ import {
   type ReplicaAnswers,
 } from './replica-protocol.ts';
 import type { PolicyReason } from '../evaluation/index.ts';
-import type { ExceptionUse, MonitoredReport, ReplicaMessage, ReplicaRevisionState, RevisionReport } from './replica-protocol.ts';
+import type {
+  ExceptionUse,
+  MonitoredReport,
+  ReplicaMessage,
+  ReplicaRevisionState,
+  RevisionReport,
+} from './replica-protocol.ts';
 import { parseJson, shortened } from '../values/index.ts';
 
 /** Longest name, uid, policy id, reason and time: the limit of ids in a PolicyRevision. Characters. */
@@ -59,7 +65,7 @@ export function parseReplicaMessage(line: string): ReplicaMessage | undefined {
     case 'exceptions':
       return { type: 'exceptions', uses: readList(value, 'uses').map(exceptionUse) };
     case 'alive':
-      return { type: 'alive' };
+      return { type: 'alive', ...(own(value, 'time') === undefined ? {} : { time: readTime(value, 'time') }) };
     default:
       readName(value, 'type');
       return undefined;

@@ -144,7 +144,11 @@ export type ReplicaMessage =
    * these does not count.
    */
   | { readonly type: 'exceptions'; readonly uses: readonly ExceptionUse[] }
-  | { readonly type: 'alive' };
+  | {
+      readonly type: 'alive';
+      /** By the clock of the replica. ISO 8601 with milliseconds. Absent in earlier versions. */
+      readonly time?: string;
+    };
 
 /** The reason of a revision that would refuse namespaces for their parameters. */
 export const INVALID_PARAMETERS = 'InvalidParameters' satisfies PolicyReason;

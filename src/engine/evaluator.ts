@@ -209,7 +209,7 @@ export class Evaluator {
     const reviews = workload === undefined ? [review] : [workload, review];
     const { whole, members } = this.#matching(policy, candidates, reviews, isLate, options);
     if (whole !== undefined) {
-      return exceptedBy([whole], now);
+      return exceptedBy(whole, [whole], now);
     }
     if (members.size === 0 || policy.kind !== 'group' || isLate) {
       return judgement;
@@ -219,8 +219,8 @@ export class Evaluator {
       const exception = members.get(member);
       return exception !== undefined && used.add(exception).size > 0;
     });
-    const [first, ...others] = used;
-    return rest.verdict.allowed && first !== undefined ? exceptedBy([first, ...others], now) : rest;
+    const [first] = used;
+    return rest.verdict.allowed && first !== undefined ? exceptedBy(first, [...used], now) : rest;
   }
 
   /** Their conditions take time of the policy, which is published as its match conditions are. */
@@ -433,13 +433,15 @@ export class Evaluator {
   }
 }
 
-/** Warns of an exception that ends soon those whom it concerns. */
-function exceptedBy([first, ...others]: readonly [Exception, ...Exception[]], now: number): PolicyJudgement {
-  const { name, terms, expiresAt } = first;
+/**
+ * Warns of an exception that ends soon those whom it concerns.
+ * @param used all that the verdict takes
+ */
+function exceptedBy({ name, terms, expiresAt }: Exception, used: readonly Exception[], now: number): PolicyJudgement {
   const isEnding = expiresAt - now <= EXPIRING_SOON_MS;
   const warning = `allowed only by the exception ${name}, which ends at ${terms.expiresAt}`;
   const verdict = excepted(name, isEnding ? warning : undefined);
-  return { outcome: 'excepted', verdict, exception: name, used: [first, ...others].map((one) => one.terms.uid) };
+  return { outcome: 'excepted', verdict, exception: name, used: used.map((one) => one.terms.uid) };
 }
 
 /** A policy's own verdict with its mutation rules and message applied, as in protect mode. */

@@ -79,7 +79,9 @@ describe('explainPolicyException', () => {
 
   it('says how many existing objects it is for, and why not all are known', () => {
     const textOf = (matched: object): string => {
-      const text = explained(exceptionWith({ ...statusOf('Active'), matched })).because.find((one) => /existing/i.test(one));
+      const text = explained(exceptionWith({ ...statusOf('Active'), matched })).because.find((one) =>
+        /existing/i.test(one),
+      );
       return text ?? assert.fail();
     };
     assert.equal(textOf({ summary: '3', count: 3 }), 'Existing objects that it lets through: 3.');
@@ -135,7 +137,12 @@ describe('explainPolicyException', () => {
     ['Refused', 'CreatedUnguarded', /^Delete it, and create it again\./, true],
     ['Refused', 'Invalid', /^Correct the fields that the message names\./, true],
     ['Orphaned', 'PolicyReplaced', /^To except from the policy that is there now, change the spec/, true],
-    ['Unused', 'Unused', /^If nothing needs it any more, delete it: portcullis delete policyexception\/importer -n shop$/, false],
+    [
+      'Unused',
+      'Unused',
+      /^If nothing needs it any more, delete it: portcullis delete policyexception\/importer -n shop$/,
+      false,
+    ],
     ['ExpiringSoon', 'ExpiringSoon', /^If it is still needed then, set a later spec\.expiresAt/, true],
   ] as const) {
     it(`says what to do about ${reason}, and who may`, () => {

@@ -154,6 +154,13 @@ describe('a stricter policy', { skip: skipWithoutCluster() }, () => {
     assert.match(stdout, /^2 findings: 1 fail, 1 skip$/m);
   });
 
+  it('says in the status of the exception that one object exists that it is for, and that a request used it', async () => {
+    await lab.eventually('the exception to be known', async () => {
+      const printed = await lab.kubectl(['get', 'pex', 'bot', '-n', NAMESPACE, '--no-headers']);
+      assert.match(printed, /^bot +pinned-images +\w+ +\S+Z +1 +1 +\d+\w+ /);
+    });
+  });
+
   it('has its reports back after somebody deleted them', async () => {
     const identities = (found: readonly Result[]): readonly unknown[] =>
       found.map(({ properties }) => properties['resultID']);

@@ -84,7 +84,10 @@ describe('the uses of an exception', { skip: skipWithoutCluster() }, () => {
     const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'importer-dry' } };
     assert.equal(await lab.answer(MAPS, map), '201', 'a dry run, which does not count');
     const { stdout } = await lab.cluster.kubectl(['get', 'pex', '-n', SHOP]);
-    assert.match(stdout, /^NAME +POLICY +STATE +EXPIRES +OBJECTS +USED +LAST-USED +AGE\nimporter +no-maps +Active +\S+Z .* 1 +\d+s /);
+    assert.match(
+      stdout,
+      /^NAME +POLICY +STATE +EXPIRES +OBJECTS +USED +LAST-USED +AGE\nimporter +no-maps +Active +\S+Z .* 1 +\d+s /,
+    );
   });
 
   it('go on when a policy server and the controller start again', async () => {

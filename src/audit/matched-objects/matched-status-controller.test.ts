@@ -105,7 +105,7 @@ describe('the writer of matched objects into statuses of exceptions', () => {
     }
   };
   const settle = async (): Promise<void> => {
-    await clock.pass(5_000);
+    await clock.pass(15_000);
   };
 
   const SCANNED: readonly Coverage[] = [{ policy: 'p', state: 'Scanned', counts: NO_COUNTS }];

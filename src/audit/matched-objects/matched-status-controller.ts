@@ -137,7 +137,10 @@ export class MatchedStatusController implements Runnable {
     });
     const options = { subresource: 'status', fieldManager: AUDITOR_FIELD_MANAGER, signal };
     const patch = { type: 'apply', body, force: true } as const;
-    this.#exceptions.recordWrite(key, await unlessGone(this.#options.cluster.patch(POLICY_EXCEPTIONS, key, patch, options)));
+    this.#exceptions.recordWrite(
+      key,
+      await unlessGone(this.#options.cluster.patch(POLICY_EXCEPTIONS, key, patch, options)),
+    );
   }
 }
 

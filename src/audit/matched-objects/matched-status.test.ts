@@ -73,7 +73,11 @@ describe('the existing objects that an exception is for', () => {
   for (const [state, rest, message] of [
     ['Forbidden', { message: 'pods is forbidden' }, 'ClusterAdmissionPolicy p, pods: pods is forbidden'],
     ['Partial', { reason: 'NotJudged' }, 'ClusterAdmissionPolicy p, pods: NotJudged'],
-    ['NotAuditable', { reason: 'UserInfo', message: 'it reads who asks' }, 'ClusterAdmissionPolicy p, pods: it reads who asks'],
+    [
+      'NotAuditable',
+      { reason: 'UserInfo', message: 'it reads who asks' },
+      'ClusterAdmissionPolicy p, pods: it reads who asks',
+    ],
   ] as const) {
     it(`are at least those that are known where some are ${state}, and no number of its own is zero`, () => {
       assert.equal(summaryOf([skipped('a')], [entry(state, rest)]), `1+ | 1 | ${message}`);

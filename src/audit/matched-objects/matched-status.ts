@@ -15,7 +15,10 @@ export interface KnownObjects {
 }
 
 /** Undefined: it is not known yet, and what the status says may stay. */
-export function matchedStatus(exception: PolicyException, { findings, coverage }: KnownObjects): MatchedStatus | undefined {
+export function matchedStatus(
+  exception: PolicyException,
+  { findings, coverage }: KnownObjects,
+): MatchedStatus | undefined {
   const { metadata } = exception;
   const known = policiesOf(exception).map((id) => coverage(id));
   const entries = known.flatMap((one) => one ?? []).filter((entry) => isAbout(exception, entry));

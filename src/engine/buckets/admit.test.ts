@@ -33,7 +33,6 @@ test('a review that no policy matches is allowed', () => {
     verdict: { allowed: true, auditAnnotations: null, warnings: null },
     observations: [],
     monitored: [],
-    uses: [],
   });
 });
 

@@ -61,7 +61,11 @@ function byPolicy(
     if (route === 'object') {
       return judged([judge(policies, policy, request)]);
     }
-    const { verdict, observation, monitored, uses } = evaluate(policy, review, { route, objects, ...optionsOf(request) });
+    const { verdict, observation, monitored, uses } = evaluate(policy, review, {
+      route,
+      objects,
+      ...optionsOf(request),
+    });
     return {
       kind: 'verdict',
       verdict,

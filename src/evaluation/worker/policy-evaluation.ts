@@ -23,6 +23,7 @@ import {
   monotonicNow,
   type ExistingObject,
   type ReviewInput,
+  type ReviewAnswer,
   type ReviewMessage,
   type ReviewResult,
   type TableChange,

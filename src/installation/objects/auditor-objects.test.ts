@@ -33,6 +33,7 @@ describe('the auditor of an installation', () => {
       'clusteradmissionpolicies/status',
       'clusteradmissionpolicygroups/status',
       'leases',
+      'policyexceptions/status',
       'policyrevisions/status',
     ]);
   });

@@ -1,5 +1,4 @@
 // Who writes PolicyExceptions: their spec with the right to except from each policy, their status the controller only.
-import { AUDITOR_ACCOUNT } from '../../audit/access-rules/index.ts';
 import { EXCEPTION_GUARD, EXCEPTION_STATUS_GUARD } from '../../lifecycle/access-rules/index.ts';
 import {
   type JsonObject,
@@ -9,8 +8,8 @@ import {
   POLICY_EXCEPTIONS,
   PORTCULLIS_GROUP,
 } from '../../resources/index.ts';
-import { admissionGuard, controllerUser, quoted } from './admission-guard.ts';
-import type { InstallContext } from './naming.ts';
+import { admissionGuard, controllerUser, quoted, serviceAccountName } from './admission-guard.ts';
+import { AUDITOR, type InstallContext } from './naming.ts';
 
 type Context = Pick<InstallContext, 'namespace'>;
 
@@ -72,7 +71,7 @@ function changesOnlyMatched(): string {
 /** Only the controller says what is accepted. */
 export function exceptionStatusGuard(context: Context): readonly KubernetesObject[] {
   const user = controllerUser(context);
-  const auditor = `system:serviceaccount:${context.namespace}:${AUDITOR_ACCOUNT}`;
+  const auditor = serviceAccountName(context, AUDITOR);
   return admissionGuard({
     name: EXCEPTION_STATUS_GUARD,
     why: 'An exception is in force once its status says that the controller has accepted it. So only the controller writes the status, whatever RBAC grants, and the auditor how many objects it is for.',

@@ -6,7 +6,6 @@ import { EmbeddedCluster } from '../../apiserver/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
 import type { ExceptionUse } from '../../control/index.ts';
 import {
-  type AdmissionPolicyObject,
   customResourceDefinition,
   knownKind,
   type KubernetesObject,
@@ -26,16 +25,22 @@ const [CLUSTER_POLICIES = assert.fail()] = POLICY_KINDS;
 const RULES = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }] as const;
 const DAY_MS = 86_400_000;
 const at = (ms: number): string => new Date(Date.UTC(2026, 0, 1) + ms).toISOString();
-const use = (uid: string, count: number, since = 0): ExceptionUse => ({ uid, since: at(since), count, last: at(count) });
+const use = (uid: string, count: number, since = 0): ExceptionUse => ({
+  uid,
+  since: at(since),
+  count,
+  last: at(count),
+});
 
 describe('ExceptionController', () => {
   let cluster: EmbeddedCluster;
   let replicas: {
     readonly exceptions: ExceptionReports;
-    readonly mayReport: () => boolean;
+    readonly mayReport: (replica: string) => boolean;
     readonly replicas: () => readonly KnownReplica[] | undefined;
   };
   let known: readonly KnownReplica[] | undefined;
+  let gone: string | undefined;
   let now = 0;
   /** Writes of statuses. */
   let writes = 0;
@@ -43,8 +48,8 @@ describe('ExceptionController', () => {
 
   beforeEach(async () => {
     cluster = await EmbeddedCluster.open();
-    replicas = { exceptions: new ExceptionReports(), mayReport: () => true, replicas: () => known };
-    known = [];
+    replicas = { exceptions: new ExceptionReports(), mayReport: (name) => name !== gone, replicas: () => known };
+    [known, gone] = [[], undefined];
     now = Date.now();
     writes = 0;
     const crds = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
@@ -56,13 +61,13 @@ describe('ExceptionController', () => {
       kind: 'Namespace',
       metadata: { name: KEY.namespace },
     });
-    const policy: Omit<AdmissionPolicyObject, 'status'> = {
+    const policy: KubernetesObject & { readonly spec: object } = {
       apiVersion: 'policies.kubewarden.io/v1',
       kind: CLUSTER_POLICIES.kind,
       metadata: { name: 'pinned' },
       spec: { module: 'builtin:cel', settings: {}, mutating: false, rules: RULES },
     };
-    await cluster.admin.create<KubernetesObject>(CLUSTER_POLICIES, policy);
+    await cluster.admin.create<KubernetesObject & { readonly spec: object }>(CLUSTER_POLICIES, policy);
   });
 
   afterEach(async () => {
@@ -158,7 +163,8 @@ describe('ExceptionController', () => {
     const replica = { name: 'a', policyServer: 'default', state: 'connected', reports: () => [] } as const;
     known = [replica];
     const stop = await lead();
-    const isUse = (reason: string) => (status: Status) => status.conditions?.some((one) => one.reason === reason) === true;
+    const isUse = (reason: string) => (status: Status) =>
+      status.conditions?.some((one) => one.reason === reason) === true;
     assert.equal((await until(isUse('ReplicasNotConnected'))).state, 'Active');
     await stop();
     known = [{ ...replica, reportsUses: true }];
@@ -179,13 +185,27 @@ describe('ExceptionController', () => {
     assert.equal(writes, before);
   });
 
+  it('writes the last uses of a replica that is gone at once', async () => {
+    await lead(3_600_000);
+    const uid = await create();
+    replicas.exceptions.receive('a', [use(uid, 1)]);
+    await until(({ used }) => used === 1);
+    replicas.exceptions.receive('a', [use(uid, 5)]);
+    gone = 'a';
+    replicas.exceptions.gone('a');
+    assert.deepEqual((await until(({ used }) => used === 5)).usedBy, [{ name: 'a', since: at(0), count: 5 }]);
+  });
+
   it('writes the uses of an exception once in an interval, or with another change', async () => {
     await lead(3_600_000);
     const uid = await create();
     replicas.exceptions.receive('a', [use(uid, 1)]);
     await until(({ used }) => used === 1);
     const before = writes;
-    for (let count = 2; count < 20; count += 1) {
+    replicas.exceptions.receive('a', [use(uid, 2)]);
+    // Has it reconciled for another reason.
+    await cluster.admin.patch(POLICY_EXCEPTIONS, KEY, { type: 'merge', body: { metadata: { labels: { a: 'b' } } } });
+    for (let count = 3; count < 20; count += 1) {
       replicas.exceptions.receive('a', [use(uid, count)]);
       await new Promise((resolve) => setTimeout(resolve, 5));
     }

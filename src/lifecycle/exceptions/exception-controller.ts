@@ -124,7 +124,9 @@ export class ExceptionController implements Runnable {
     let unsubscribe: (() => void) | undefined;
     // What was reported before is read by the first reconciliation of each exception.
     void this.#controller.ready.then(() => {
-      unsubscribe = signal.aborted ? undefined : this.#options.replicas?.exceptions.subscribe((uids) => this.#used(uids));
+      unsubscribe = signal.aborted
+        ? undefined
+        : this.#options.replicas?.exceptions.subscribe((uids) => this.#used(uids));
     });
     try {
       await this.#controller.start(signal);
@@ -139,7 +141,7 @@ export class ExceptionController implements Runnable {
       if (exception === undefined) {
         this.#forget(uid);
       } else {
-        this.#controller.enqueue(keyOf(exception), { afterMs: this.#pace.delayMs(uid, performance.now()) });
+        this.#controller.enqueue(keyOf(exception), { afterMs: this.#useDelayMs(uid) });
       }
     }
   }
@@ -202,7 +204,14 @@ export class ExceptionController implements Runnable {
     const { metadata } = exception;
     const before = this.#ownStatus(exception);
     const isUseOnly = differOnlyInUses(before, status) && !isDeepStrictEqual(before, status);
-    return isUseOnly ? this.#pace.delayMs(metadata.uid ?? '', performance.now()) : 0;
+    return isUseOnly ? this.#useDelayMs(metadata.uid ?? '') : 0;
+  }
+
+  /** What a replica that is gone has reported is lost with this process until it is written. */
+  #useDelayMs(uid: string): number {
+    const { replicas } = this.#options;
+    const isUrgent = replicas?.exceptions.of(uid).some(({ replica }) => !replicas.mayReport(replica)) === true;
+    return this.#pace.delayMs(uid, performance.now(), isUrgent);
   }
 
   async #update(exception: PolicyException, status: Status, signal: AbortSignal): Promise<void> {
@@ -223,11 +232,7 @@ export class ExceptionController implements Runnable {
     return this.#guard.state;
   }
 
-  async #write(
-    exception: PolicyException,
-    status: Status,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #write(exception: PolicyException, status: Status, signal: AbortSignal): Promise<void> {
     const key = keyOf(exception);
     const { accepted = null, ...rest } = status;
     const { resourceVersion = '' } = exception.metadata;

@@ -87,9 +87,9 @@ export function exceptionStatus(exception: PolicyException, facts: ExceptionFact
   const { now, uses, silent } = facts;
   const kept = isAccepted(exception) ? status?.accepted : undefined;
   const obstacle = kept === undefined ? obstacleOf(exception, facts) : unguarded(exception, facts);
-  const accepted = obstacle === undefined ? { since: timeText(now), ...(kept ?? acceptance(exception, facts)) } : undefined;
-  const use =
-    (accepted && useUpdate({ ...accepted, ...uses }, silent, now)) ?? findCondition(status?.conditions, USED);
+  const accepted =
+    obstacle === undefined ? { since: timeText(now), ...(kept ?? acceptance(exception, facts)) } : undefined;
+  const use = (accepted && useUpdate({ ...accepted, ...uses }, silent, now)) ?? findCondition(status?.conditions, USED);
   const verdict = obstacle ?? stateOf(exception, accepted, use, facts);
   const isInForce = IN_FORCE.has(verdict.state);
   const readiness = {

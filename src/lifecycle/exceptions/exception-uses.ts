@@ -20,7 +20,11 @@ export function usesStatus(
   mayReport: (replica: string) => boolean,
 ): ExceptionUsesStatus {
   const { used, lastUsed, usedBy } = before ?? {};
-  const base: ExceptionUsesStatus = { ...(used === undefined ? {} : { used }), ...(lastUsed && { lastUsed }), ...(usedBy && { usedBy }) };
+  const base: ExceptionUsesStatus = {
+    ...(used === undefined ? {} : { used }),
+    ...(lastUsed && { lastUsed }),
+    ...(usedBy && { usedBy }),
+  };
   const news = reports.filter((report) => report.count > contained(base, report));
   return news.length === 0 ? base : withoutFormer(news.reduce(withReport, base), reports, mayReport);
 }
@@ -40,7 +44,10 @@ export function settledUses(status: ExceptionUsesStatus, reports: readonly Repli
   return reports.filter((report) => report.count <= contained(status, report));
 }
 
-function withReport({ used = 0, lastUsed = '', usedBy = [] }: ExceptionUsesStatus, report: ReplicaUse): ExceptionUsesStatus {
+function withReport(
+  { used = 0, lastUsed = '', usedBy = [] }: ExceptionUsesStatus,
+  report: ReplicaUse,
+): ExceptionUsesStatus {
   const { replica: name, since, count } = report;
   const others = usedBy.filter((one) => !isOf(one, report));
   const last = timeText(Date.parse(report.last));

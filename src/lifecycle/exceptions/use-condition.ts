@@ -1,8 +1,7 @@
 // Whether something uses an exception: the condition `Used` of one that is in force.
-import { type ConditionUpdate, type PolicyException, timeText } from '../../resources/index.ts';
+import { type ConditionUpdate, timeText } from '../../resources/index.ts';
 import { listed } from '../../values/index.ts';
 
-type Status = NonNullable<PolicyException['status']>;
 export type UseUpdate = Pick<ConditionUpdate, 'status' | 'reason' | 'message'>;
 
 /** The type of the condition. */

@@ -17,10 +17,13 @@ export class UsePace {
     this.#intervalMs = intervalMs;
   }
 
-  /** The delay until the uses of an exception may be written; 0: now. */
-  delayMs(uid: string, now: number): number {
+  /**
+   * The delay until the uses of an exception may be written; 0: now.
+   * @param isUrgent the interval of the exception does not count
+   */
+  delayMs(uid: string, now: number, isUrgent = false): number {
     const { at = now, isReserved = false } = this.#turns.get(uid) ?? {};
-    if (at > now || isReserved) {
+    if (isReserved || (at > now && !isUrgent)) {
       return Math.max(0, at - now);
     }
     const reserved = this.#reserve(now);

@@ -29,11 +29,14 @@ describe('ExceptionReports', () => {
     );
     reports.drop(reports.of('x'));
     assert.deepEqual([reports.of('x'), reports.of('y').length], [[], 1]);
+    reports.gone('b');
+    reports.gone('a');
+    assert.deepEqual(told.slice(4), ['y']);
     reports.clear();
     assert.deepEqual(reports.of('y'), []);
     unsubscribe();
     reports.receive('a', [use('z')]);
-    assert.equal(told.length, 4);
+    assert.equal(told.length, 5);
   });
 
   it('is bounded: for a replica, for its processes, and in all; what is dropped makes room', () => {

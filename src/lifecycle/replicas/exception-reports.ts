@@ -30,10 +30,13 @@ export class ExceptionReports {
 
   /** Stores what a replica reports. */
   receive(replica: string, uses: readonly ExceptionUse[]): void {
-    const changed = new Set(uses.filter((use) => this.#set({ ...use, replica })).map(({ uid }) => uid));
-    if (changed.size > 0) {
-      this.#listeners.forEach((listener) => listener(changed));
-    }
+    this.#tell(new Set(uses.filter((use) => this.#set({ ...use, replica })).map(({ uid }) => uid)));
+  }
+
+  /** A replica reports no more: what it reported is nowhere else. */
+  gone(replica: string): void {
+    const left = this.#uses.entries().filter(([, uses]) => uses.some((use) => use.replica === replica));
+    this.#tell(new Set(left.map(([uid]) => uid)));
   }
 
   /** Drops uses that the status contains, or that are obsolete; newer ones stay. */
@@ -55,10 +58,16 @@ export class ExceptionReports {
     this.#size = 0;
   }
 
-  /** Calls `listener` with the exceptions that have new uses. Returns a function that unsubscribes. */
+  /** Calls `listener` with the exceptions that have new uses, or the last ones of a replica. Returns a function that unsubscribes. */
   subscribe(listener: (uids: ReadonlySet<string>) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  #tell(uids: ReadonlySet<string>): void {
+    if (uids.size > 0) {
+      this.#listeners.forEach((listener) => listener(uids));
+    }
   }
 
   #set(use: ReplicaUse): boolean {

@@ -191,6 +191,22 @@ describe('policyServerStatus', () => {
     assert.match(many.conditions?.[0]?.message ?? '', /^0 of 15 replicas answer; not: r0, .*r9 and 5 more$/);
   });
 
+  it('names replicas whose clocks differ, while they do', () => {
+    const clock = (name: string, clockOffsetMs?: number) => ({ name, state: 'connected', clockOffsetMs }) as const;
+    const skewed = policyServerStatus(
+      server(3),
+      [clock('a', 61_000), clock('b', 0), clock('c', -30_000), clock('d')],
+      {},
+      0,
+    );
+    const { status, reason, message } = findCondition(skewed.conditions, 'ClocksAgree') ?? {};
+    assert.deepEqual([status, reason], ['False', 'ClockSkew']);
+    assert.match(message ?? '', /earlier or later there: a by \+61 s, c by -30 s$/);
+    assert.equal(findCondition(skewed.conditions, 'Ready')?.status, 'True');
+    const agreed = policyServerStatus(server(1), [clock('a', 0)], skewed, 0);
+    assert.equal(findCondition(agreed.conditions, 'ClocksAgree'), undefined);
+  });
+
   describe('has the conditions of kstatus', () => {
     const ok: PolicyServerReport = {
       generation: 3,

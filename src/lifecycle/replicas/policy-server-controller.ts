@@ -3,7 +3,13 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { unlessGone } from '../../cluster/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
-import { CONTROLLER_FIELD_MANAGER, POLICY_SERVERS, setCondition, setReadiness } from '../../resources/index.ts';
+import {
+  CONTROLLER_FIELD_MANAGER,
+  POLICY_SERVERS,
+  removeCondition,
+  setCondition,
+  setReadiness,
+} from '../../resources/index.ts';
 import type { Condition, ObjectKey, PolicyServerObject, Readiness } from '../../resources/index.ts';
 import { anyOf, Controller, generationChanged, watch, WrittenObjects } from '../../runtime/index.ts';
 import type { Predicate, Runnable, RuntimeMetrics, SharedCaches } from '../../runtime/index.ts';
@@ -17,6 +23,10 @@ import { asJson, inertTexts, listed } from '../../values/index.ts';
 const GATHER_MS = 50;
 /** Names of replicas in a message; further ones are counted. */
 const MAX_NAMES = 10;
+
+/** The condition of clocks, and its reason. */
+const CLOCKS_AGREE = 'ClocksAgree';
+const CLOCK_SKEW = 'ClockSkew';
 
 /** Reasons of the condition `Ready`, besides those of the conditions that it summarises. */
 const READY_REASONS = {
@@ -138,7 +148,7 @@ const SUMMARISED: ReadonlySet<string> = new Set([
  */
 export function policyServerStatus(
   { metadata, spec }: Pick<PolicyServerObject, 'metadata' | 'spec'>,
-  replicas: readonly Pick<KnownReplica, 'name' | 'state'>[],
+  replicas: readonly Pick<KnownReplica, 'name' | 'state' | 'clockOffsetMs'>[],
   before: Status,
   now: number,
   objects?: { readonly report: PolicyServerReport | undefined },
@@ -160,8 +170,27 @@ export function policyServerStatus(
     readyReplicas: report?.readyPods ?? replicas.filter(({ state }) => state === 'connected').length,
     totalReplicas: replicas.length,
     ...(report === undefined ? {} : { image: report.image, moduleCache: report.moduleCache }),
-    conditions: [...withReport(setReadiness(before.conditions, readiness, about, now))],
+    conditions: withClocks(withReport(setReadiness(before.conditions, readiness, about, now)), replicas, now),
   };
+}
+
+/** The condition {@link CLOCKS_AGREE} is there while clocks differ, because the end of exceptions is decided by each. */
+function withClocks(
+  conditions: readonly Condition[],
+  replicas: readonly Pick<KnownReplica, 'name' | 'clockOffsetMs'>[],
+  now: number,
+): readonly Condition[] {
+  const others = replicas.filter(({ clockOffsetMs = 0 }) => clockOffsetMs !== 0);
+  if (others.length === 0) {
+    return removeCondition(conditions, CLOCKS_AGREE);
+  }
+  const offsets = others.map(({ name, clockOffsetMs = 0 }) => `${name} ${offsetText(clockOffsetMs)}`);
+  const message = `clocks differ from that of the controller, so that exceptions begin and end earlier or later there: ${listed(offsets, MAX_NAMES)}`;
+  return setCondition(conditions, { type: CLOCKS_AGREE, status: 'False', reason: CLOCK_SKEW, message }, now);
+}
+
+function offsetText(ms: number): string {
+  return `by ${ms > 0 ? '+' : ''}${ms / 1_000} s`;
 }
 
 function readinessOf(

@@ -14,6 +14,8 @@ export interface KnownReplica {
   readonly nodeName?: string | undefined;
   /** Whether it is connected, and has reported uses of exceptions, maybe none. */
   readonly reportsUses?: boolean;
+  /** See {@link ClockOffset}. */
+  readonly clockOffsetMs?: number | undefined;
   /** Its reports on the revisions of a policy, by the policy's id; empty unless it is connected. */
   reports(policy: string): readonly RevisionReport[];
 }

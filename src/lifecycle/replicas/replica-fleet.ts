@@ -42,7 +42,7 @@ export interface ReplicaFleetOptions {
   /** 0 to below 1. */
   readonly random: () => number;
   readonly log: Logger;
-  readonly exceptions: Pick<ExceptionReports, 'receive'>;
+  readonly exceptions: Pick<ExceptionReports, 'receive' | 'gone'>;
   readonly notify: (change: ReplicaChange) => void;
 }
 
@@ -75,6 +75,10 @@ class Replica implements KnownReplica {
 
   get reportsUses(): boolean {
     return this.link.reportsUses;
+  }
+
+  get clockOffsetMs(): number | undefined {
+    return this.link.clockOffsetMs;
   }
 
   get nodeName(): string | undefined {
@@ -281,6 +285,7 @@ export class ReplicaFleet {
     const cancel = this.#options.clock.after(this.#options.timing.returnMs, () => {
       stopReplica(replica);
       this.#ending.delete(replica);
+      this.#options.exceptions.gone(replica.name);
     });
     this.#ending.set(replica, cancel);
     this.#collectChange(replica.policyServer, 'all');
@@ -290,11 +295,10 @@ export class ReplicaFleet {
     if (replica.stop.signal.aborted || this.#byName.get(replica.name) !== replica) {
       return;
     }
+    this.#collectChange(replica.policyServer, typeof change === 'string' ? 'all' : change);
     if (change !== 'state') {
-      this.#collectChange(replica.policyServer, change);
       return;
     }
-    this.#collectChange(replica.policyServer, 'all');
     replica.removal?.abort();
     replica.removal = undefined;
     replica.isUnready = false;

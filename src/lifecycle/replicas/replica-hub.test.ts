@@ -333,6 +333,28 @@ describe('ReplicaHub and a faulty replica', TOGETHER, () => {
     assert.match(scene.losses()[0] ?? '', /revisions: a list, got nothing/);
   });
 
+  it('notices that the clock of a replica differs', async () => {
+    await using scene = await HubScene.open(certificates);
+    const replica = await scene.replica('r1');
+    await scene.lead();
+    await scene.see('r1=connected');
+    const offset = (): number | undefined => scene.find('r1')?.clockOffsetMs;
+    const tell = async (aheadMs: number, expected: number): Promise<void> => {
+      await eventually(async () => {
+        replica.send({ type: 'alive', time: new Date(Date.now() + aheadMs).toISOString() });
+        await sleep(5);
+        return offset() === expected;
+      });
+    };
+    assert.equal(offset(), undefined, 'that of an older version is not known');
+    await tell(0, 0);
+    scene.changes.length = 0;
+    await tell(61_300, 61_000);
+    await eventually(() => scene.changes.length > 0);
+    assert.match(await scene.registry.metrics(), /portcullis_replica_clock_offset_seconds\{.*replica="r1"\} 61/);
+    await tell(0, 0);
+  });
+
   it('receives uses of exceptions, of replicas that count them', async () => {
     await using scene = await HubScene.open(certificates);
     const replica = await scene.replica('r1');

@@ -148,7 +148,26 @@ export class ReplicaHub implements ReplicaDirectory, Runnable {
     }
   }
 
+  #registerOffsets(registry: Registry): void {
+    const known = (): Iterable<KnownReplica> => this.#fleet?.known() ?? [];
+    const gauge = new Gauge({
+      name: 'portcullis_replica_clock_offset_seconds',
+      help: 'How far the clocks of replicas are ahead of that of the controller; 0: less than 2 s',
+      labelNames: ['policy_server', 'replica'],
+      registers: [registry],
+      collect() {
+        gauge.reset();
+        for (const { policyServer, name, clockOffsetMs } of known()) {
+          if (clockOffsetMs !== undefined) {
+            gauge.set({ policy_server: policyServer, replica: name }, clockOffsetMs / 1_000);
+          }
+        }
+      },
+    });
+  }
+
   #registerGauge(registry: Registry): void {
+    this.#registerOffsets(registry);
     const states = (): ReadonlyMap<string, KnownReplica[]> =>
       Map.groupBy(this.#fleet?.known() ?? [], ({ policyServer }) => policyServer);
     const gauge = new Gauge({

@@ -3,15 +3,22 @@ import type { Logger } from 'pino';
 import { pause } from '../../runtime/index.ts';
 import type { Clock } from '../../runtime/index.ts';
 import { CONTROL_PROTOCOL, parseControlAddress, replicaMessages } from '../../control/index.ts';
-import type { ControlAddress, ControlClient, ExceptionUse, ReplicaMessage, RevisionReport } from '../../control/index.ts';
+import type {
+  ControlAddress,
+  ControlClient,
+  ExceptionUse,
+  ReplicaMessage,
+  RevisionReport,
+} from '../../control/index.ts';
+import { ClockOffset } from './clock-offset.ts';
 import type { KnownReplica } from './replica-directory.ts';
 import { ReplicaReports } from './replica-reports.ts';
 import { errorText } from '../../values/index.ts';
 import { backoffMs } from './replica-timing.ts';
 import type { ReplicaTiming } from './replica-timing.ts';
 
-/** A change of a replica: other reports on some policies, or another connection state. */
-export type LinkChange = ReadonlySet<string> | 'state';
+/** A change of a replica: other reports on some policies, another connection state, or another offset of its clock. */
+export type LinkChange = ReadonlySet<string> | 'state' | 'clock';
 
 export interface ReplicaLinkOptions {
   /** `metadata.name` of the PolicyServerReplica. */
@@ -68,11 +75,13 @@ export class ReplicaLink {
   /** Ends the delay before the next attempt. */
   #waiting: AbortController | undefined;
   #isEnding = false;
+  #clockOffset: ClockOffset;
   /** Whether the process of this connection, or of the one before, counts uses of exceptions. */
   #reportsUses = false;
 
   constructor(options: ReplicaLinkOptions) {
     this.#options = options;
+    this.#clockOffset = new ClockOffset(options.timing.clockMs);
     this.#address = parseControlAddress(options.address ?? '');
   }
 
@@ -88,6 +97,11 @@ export class ReplicaLink {
   /** Aborted when a connected replica is lost. */
   get lost(): AbortSignal {
     return this.#lost.signal;
+  }
+
+  /** See {@link ClockOffset}. */
+  get clockOffsetMs(): number | undefined {
+    return this.#state === 'connected' ? this.#clockOffset.ms : undefined;
   }
 
   get reportsUses(): boolean {
@@ -186,6 +200,8 @@ export class ReplicaLink {
         } else if (message.type === 'exceptions') {
           this.#reportsUses = true;
           this.#options.used(message.uses);
+        } else if (message.type === 'alive' && message.time !== undefined) {
+          this.#noteTime(message.time);
         }
       }
       return { reason: 'the connection was closed', wasComplete: messages.isComplete, isBroken: true };
@@ -202,6 +218,14 @@ export class ReplicaLink {
       signal.removeEventListener('abort', stop);
       // Closes the connection in every case.
       connection.abort();
+    }
+  }
+
+  #noteTime(time: string): void {
+    const { clock, log, changed } = this.#options;
+    if (this.#clockOffset.note(Date.parse(time), clock.date(), clock.now()) && this.#state === 'connected') {
+      log.warn({ clockOffsetMs: this.#clockOffset.ms }, 'the clock of a replica differs more, or less, than before');
+      changed('clock');
     }
   }
 
@@ -288,6 +312,7 @@ export class ReplicaLink {
       this.#state = 'lost';
       this.#reports = new ReplicaReports();
       this.#reportsUses = false;
+      this.#clockOffset = new ClockOffset(this.#options.timing.clockMs);
       this.#lost.abort(new Error(reason));
       this.#options.changed('state');
     }

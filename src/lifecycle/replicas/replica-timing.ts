@@ -26,6 +26,8 @@ export interface ReplicaTiming {
   readonly ownerCapMs: number;
   /** Delay before the pod of a lost replica is checked again that was not ready: once it is, it gets requests. */
   readonly unreadyMs: number;
+  /** The times in messages of this time are compared with the clock: the quickest of some twenty was not held up. */
+  readonly clockMs: number;
 }
 
 export const REPLICA_TIMING: ReplicaTiming = {
@@ -48,6 +50,7 @@ export const REPLICA_TIMING: ReplicaTiming = {
   ownerCapMs: 30_000,
   // A status may be wrong for as long. Pods of a lost node are read for five minutes, until they are deleted.
   unreadyMs: 2_000,
+  clockMs: 5_000,
 };
 
 /** A delay that doubles with each failure up to a limit; half of it is random. Milliseconds. */

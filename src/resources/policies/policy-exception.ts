@@ -129,7 +129,9 @@ const policyException = {
     'Whether it is in force, and used. Written by the controller; `matched` by the auditor.',
     {
       observedGeneration: OBSERVED_GENERATION,
-      state: optional(choice('Its state.', ['Pending', 'Active', 'Unused', 'ExpiringSoon', 'Expired', 'Orphaned', 'Refused'])),
+      state: optional(
+        choice('Its state.', ['Pending', 'Active', 'Unused', 'ExpiringSoon', 'Expired', 'Orphaned', 'Refused']),
+      ),
       accepted: optional(
         object('What the controller has accepted: nothing else is in force.', {
           uid: text('The `metadata.uid` of the exception.', { maxLength: MAX_UID }),
@@ -147,10 +149,13 @@ const policyException = {
         }),
       ),
       used: optional(
-        integer('How many requests it let through that a policy would have rejected or changed; dry runs do not count.', {
-          format: 'int64',
-          minimum: 0,
-        }),
+        integer(
+          'How many requests it let through that a policy would have rejected or changed; dry runs do not count.',
+          {
+            format: 'int64',
+            minimum: 0,
+          },
+        ),
       ),
       lastUsed: optional(time('When the last of them was, by the clock of the policy server.')),
       usedBy: optional(

@@ -1,7 +1,7 @@
 import type { ExceptionUse, UseSource } from '../../control/index.ts';
 
 /** Interval of reports, so that a thousand excepted requests a second cost no more than one. Milliseconds. */
-export const USES_REPORT_MS = 10_000;
+const USES_REPORT_MS = 10_000;
 /** Delay that collects the first uses. Milliseconds. */
 const GATHER_MS = 500;
 /** Exceptions that are counted: 3 MB. Beyond it, those whose last use is the oldest begin a new count with their next one. */

@@ -41,6 +41,7 @@ export const TEST_TIMING: ReplicaTiming = {
   ownerMs: 10,
   ownerCapMs: 30,
   unreadyMs: 30,
+  clockMs: 100,
 };
 
 /** Certificates of control ports in a temporary folder. */
