@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
 import type { CommandResult } from './command.ts';
-import { StartedPortcullis } from './started.ts';
+import { StartedPortcullis, WITHOUT_AUDITOR } from './started.ts';
 
 const NAME = 'clusteradmissionpolicy.policies.kubewarden.io/no-pods';
 /** The discard port, where nothing listens. */
@@ -41,7 +41,7 @@ function succeeded({ code, stdout, stderr }: CommandResult): string {
 describe('portcullis break-glass', { skip: skipWithoutCluster() }, () => {
   let started: StartedPortcullis;
   before(async () => {
-    started = await StartedPortcullis.start();
+    started = await StartedPortcullis.start(WITHOUT_AUDITOR);
     succeeded(await started.portcullis(['apply', '-f', '-'], policy()));
     succeeded(await started.portcullis(['rollout', 'status', 'cap/no-pods', '--timeout', '20s']));
   });

@@ -8,7 +8,7 @@ import { load } from 'js-yaml';
 import { MAX_KUBERNETES_VERSION } from '../../src/cel/environment.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { type CommandResult, ROOT } from './command.ts';
-import { StartedPortcullis } from './started.ts';
+import { StartedPortcullis, WITHOUT_AUDITOR } from './started.ts';
 
 const page = readFileSync(join(ROOT, 'docs/builtin-cel.md'), 'utf8');
 
@@ -29,7 +29,7 @@ function succeeded({ code, stdout, stderr }: CommandResult): string {
 describe('manifests of docs/builtin-cel.md', () => {
   let started: StartedPortcullis;
   before(async () => {
-    started = await StartedPortcullis.start();
+    started = await StartedPortcullis.start(WITHOUT_AUDITOR);
     succeeded(await started.kubectl(['create', 'namespace', 'shop']));
   });
   after(() => started[Symbol.asyncDispose]());

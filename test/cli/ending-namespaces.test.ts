@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
 import type { CommandResult } from './command.ts';
-import { StartedPortcullis } from './started.ts';
+import { StartedPortcullis, WITHOUT_AUDITOR } from './started.ts';
 
 const FINALIZER = 'example.com/backup';
 /** Takes the finalizer away, as the controller does that set it. */
@@ -53,7 +53,7 @@ describe('a namespace that is deleted', { skip: skipWithoutCluster() }, () => {
     return stdout;
   };
   before(async () => {
-    started = await StartedPortcullis.start();
+    started = await StartedPortcullis.start(WITHOUT_AUDITOR);
   });
   after(() => started[Symbol.asyncDispose]());
 

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
 import type { CommandResult } from './command.ts';
-import { StartedPortcullis } from './started.ts';
+import { StartedPortcullis, WITHOUT_AUDITOR } from './started.ts';
 
 const UID = 'example.com/uid';
 
@@ -40,7 +40,7 @@ const WIDGETS = {
 describe('a policy that serves, but', { skip: skipWithoutCluster() }, () => {
   let started: StartedPortcullis;
   before(async () => {
-    started = await StartedPortcullis.start();
+    started = await StartedPortcullis.start(WITHOUT_AUDITOR);
   });
   after(() => started[Symbol.asyncDispose]());
 

@@ -8,7 +8,7 @@ import { example, guest, moduleBytes, moduleVariant } from '../server/harness.ts
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { type CommandResult, portcullis } from './command.ts';
-import { StartedPortcullis } from './started.ts';
+import { StartedPortcullis, WITHOUT_AUDITOR } from './started.ts';
 
 const NAME = 'clusteradmissionpolicy.policies.kubewarden.io/no-latest';
 
@@ -41,7 +41,7 @@ function pod(name: string): string {
 describe('portcullis rollout', () => {
   let started: StartedPortcullis;
   before(async () => {
-    started = await StartedPortcullis.start();
+    started = await StartedPortcullis.start(WITHOUT_AUDITOR);
   });
   after(() => started[Symbol.asyncDispose]());
 

@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { findOnPath } from '../cluster/binaries.ts';
 import { COMMAND, type CommandResult, portcullis, ROOT, run } from './command.ts';
 import { examplesOf, outputPattern } from './page-examples.ts';
-import { StartedPortcullis } from './started.ts';
+import { StartedPortcullis, WITHOUT_AUDITOR } from './started.ts';
 
 /** What `scaffold policy owner-label` writes in Rego, with the modules that `npm run examples:build` built. */
 const REGO = join(ROOT, 'test', 'fixtures', 'scaffold');
@@ -51,7 +51,7 @@ describe('portcullis scaffold', () => {
     if (findOnPath('opa') === undefined) {
       writeFileSync(join(programs, 'opa'), OPA, { mode: 0o755 });
     }
-    started = await StartedPortcullis.start();
+    started = await StartedPortcullis.start(WITHOUT_AUDITOR);
   });
   after(async () => {
     await started[Symbol.asyncDispose]();

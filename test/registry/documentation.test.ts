@@ -7,7 +7,7 @@ import { load } from 'js-yaml';
 import { parseVerification } from '../../src/modules/index.ts';
 import { parseSources } from '../../src/modules/sources/index.ts';
 import { type CommandResult, ROOT } from '../cli/command.ts';
-import { StartedPortcullis } from '../cli/started.ts';
+import { StartedPortcullis, WITHOUT_AUDITOR } from '../cli/started.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { guest, moduleBytes, moduleVariant } from '../server/harness.ts';
@@ -51,7 +51,7 @@ describe('the commands of docs/registries.md', { skip: skipWithoutCluster(), tim
   before(async () => {
     accept = await moduleBytes(guest('accept'));
     layout.put(REFERENCE, accept);
-    started = await StartedPortcullis.start('--sources-path', layout.sourcesFile('ghcr.io'));
+    started = await StartedPortcullis.start(WITHOUT_AUDITOR, '--sources-path', layout.sourcesFile('ghcr.io'));
   });
   after(async () => {
     await started?.[Symbol.asyncDispose]();

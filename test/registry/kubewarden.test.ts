@@ -10,7 +10,7 @@ import { signatureLayer } from '../../src/modules/testing/test-signer.ts';
 import { TestSigstore } from '../../src/modules/testing/test-sigstore.ts';
 import type { PolicyRevision } from '../../src/resources/index.ts';
 import type { CommandResult } from '../cli/command.ts';
-import { StartedPortcullis } from '../cli/started.ts';
+import { StartedPortcullis, WITHOUT_AUDITOR } from '../cli/started.ts';
 import { skipWithoutCluster, skipWithoutRegistry } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { example, guest, moduleBytes, startServer } from '../server/harness.ts';
@@ -98,7 +98,7 @@ describe('manifests of Kubewarden’s documentation', { skip, timeout: 400_000 }
       source_authorities: { [registry.host]: [{ type: 'Data', data: registry.ca }] },
     };
     writeFileSync(sourcesFile, JSON.stringify(sources));
-    started = await StartedPortcullis.start(...flags());
+    started = await StartedPortcullis.start(WITHOUT_AUDITOR, ...flags());
   });
   after(async () => {
     await started?.[Symbol.asyncDispose]();
@@ -187,7 +187,7 @@ describe('manifests of Kubewarden’s documentation', { skip, timeout: 400_000 }
     await signModule(registry, sigstore, 'pod-privileged', digests.get(privileged), 'kubewarden');
     await signModule(registry, sigstore, 'safe-labels', digests.get(labels), 'somebody-else');
     const verify = ['--verification-path', verification, '--sigstore-trust-config', trust];
-    await using verifying = await StartedPortcullis.start(...flags(), ...verify);
+    await using verifying = await StartedPortcullis.start(WITHOUT_AUDITOR, ...flags(), ...verify);
     const files = ['quick-start', 'namespace-selector', 'security-context'].map((name) => join(FOLDER, `${name}.yaml`));
     succeeded(await verifying.kubectl(['apply', ...files.flatMap((file) => ['-f', file])]));
     const reaches = async (name: string, reason: string): Promise<void> => {
