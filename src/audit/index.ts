@@ -1,3 +1,4 @@
+export { unreadAnnotation } from './absence/unread-policies.ts';
 export { auditCluster } from './audit-cluster.ts';
 export type { AuditPart, AuditProgress } from './audit-kind.ts';
 export { auditObjects } from './audit-objects.ts';
@@ -16,7 +17,8 @@ export { logFindings } from './auditor/log-findings.ts';
 export { LookedUpObjects } from './auditor/looked-up-objects.ts';
 export { MatchedStatusController } from './matched-objects/matched-status-controller.ts';
 export { AuditStatusController } from './policy-status/audit-status-controller.ts';
-export { REPORT_SELECTOR } from './access-rules/report-labels.ts';
+export { REPORT_LABELS, REPORT_SELECTOR } from './access-rules/report-labels.ts';
 export { ReportWriter } from './reports/report-writer.ts';
 export { RevisionPreviews } from './revision-previews/revision-previews.ts';
 export { isStatusPolicy, StatusFindings } from './status-findings/status-findings.ts';
+export { NETWORK_POLICY_FINDINGS } from './status-findings/network-policy-findings.ts';

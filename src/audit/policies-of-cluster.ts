@@ -66,10 +66,13 @@ function readAll(objects: readonly AdmissionPolicyObject[], installation: Audite
   };
 }
 
-/** Without the kind there are no policies of it. */
-function unreadKind(error: unknown, kind: OwnKind): Coverage {
+/**
+ * Coverage by policies of a kind that cannot be listed. Without the kind there are none.
+ * @param verbs see {@link failedList}
+ */
+export function unreadKind(error: unknown, kind: OwnKind, verbs?: readonly string[]): Coverage {
   const { group, version, resource, namespaced } = kind;
-  const failed = failedList(error, { group, version, resource, kind: kind.kind, namespaced });
+  const failed = failedList(error, { group, version, resource, kind: kind.kind, namespaced }, verbs);
   const isMissing = error instanceof ApiError && error.code === 404;
   return {
     policy: '*',

@@ -1,4 +1,5 @@
 // Assembles the controllers of a cluster: replicas, policies, the webhook for our own kinds, governance, NetworkPolicies.
+import { AuditorPresence, UnauditedPolicies } from '../audit/absence/index.ts';
 import { AUDITOR_RULES } from '../audit/access-rules/index.ts';
 import type { Cluster } from '../cluster/index.ts';
 import { GovernanceControllers, OtherControllers } from '../governance/index.ts';
@@ -59,7 +60,7 @@ export interface AssemblyOptions {
   readonly webhook?: WebhookOptions;
   /** Default: none, and governance policies are left alone. */
   readonly governance?: AssembledGovernance;
-  /** See LifecycleOptions. */
+  /** Whether there is an auditor. While none works, statuses of policies say so. Default: that is not known, and nothing is said. */
   readonly isAudited?: boolean;
   /** Whether API servers have to ask who may except from policies, before exceptions are accepted. Default: yes. */
   readonly isExemptGuarded?: boolean;
@@ -199,6 +200,10 @@ export function assembleController(options: AssemblyOptions): AssembledControlle
     policies,
     exceptions,
   );
+  if (options.isAudited !== undefined) {
+    const presence = new AuditorPresence({ cluster, namespace, isExpected: options.isAudited, log, registry });
+    runtime.add('leader', presence, new UnauditedPolicies({ cluster, caches, presence, log, metrics }));
+  }
   // Without `ready`: an older installation does not serve the kind.
   runtime.add('cache', { name: 'exception caches', start: (signal) => exceptionCaches.start(signal) });
   if (managed !== undefined) {

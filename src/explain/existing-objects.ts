@@ -12,17 +12,24 @@ export function existingObjects(
     return { because: [], toDo: [] };
   }
   const { generation = 0 } = policy.metadata;
-  const isBehind = audit.observedGeneration < generation;
+  const isUnknown = audit.state === 'Unknown';
+  const isBehind = !isUnknown && (audit.observedGeneration ?? 0) < generation;
   const state = isBehind ? `not judged by generation ${generation} yet` : `${audit.state}: ${audit.message}`;
-  const missing = audit.kinds.flatMap(({ missingRule }) => missingRule ?? []);
+  const failed = audit.counts?.failed ?? 0;
+  const missing = (audit.kinds ?? []).flatMap(({ missingRule }) => missingRule ?? []);
   const resources = missing.flatMap(({ apiGroups: [group = ''], resources: [resource = ''] }) =>
     groupResourceOf({ group, resource }),
   );
   return {
     because: [`Existing objects: ${state}.`],
     toDo: [
-      ...(audit.counts.failed > 0
-        ? [`To see the objects that it would reject: ${program} findings --policy ${policy.metadata.name}`]
+      ...(failed > 0
+        ? [
+            `To see the objects that it would reject${isUnknown ? ', as far as they were known then' : ''}: ${program} findings --policy ${policy.metadata.name}`,
+          ]
+        : []),
+      ...(isUnknown
+        ? [`To judge existing objects now, with your rights: ${program} audit --policy ${policy.metadata.name}`]
         : []),
       ...(resources.length > 0
         ? [

@@ -55,6 +55,23 @@ describe('explainAdmissionPolicy', () => {
     assert.doesNotMatch(explained({ phase: 'Active' }).because.join(), /Existing objects/);
   });
 
+  it('says since when no auditor works, of which generation it may be, and how to judge now', () => {
+    const audit = {
+      state: 'Unknown',
+      message: 'no auditor works (since T)',
+      observedGeneration: 1,
+      counts: { failed: 3 },
+    };
+    const { because, toDo } = explained({ phase: 'Active', reason: 'Serving', audit });
+    assert.equal(because.at(-1), 'Existing objects: Unknown: no auditor works (since T).');
+    assert.match(
+      toDo.join('\n'),
+      /as far as they were known then: portcullis findings --policy one\n.*portcullis audit --policy one/,
+    );
+    const never = explained({ phase: 'Active', reason: 'Serving', audit: { state: 'Unknown', message: 'none' } });
+    assert.doesNotMatch(never.toDo.join('\n'), /findings/);
+  });
+
   it('says that a status is about an older spec', () => {
     const { because } = explained({ phase: 'Active', reason: 'Serving', observedGeneration: 1 });
     assert.equal(because[0], 'The controller has not seen generation 2 yet: this is about an older spec.');

@@ -5,7 +5,9 @@ import {
   customResourceDefinition,
   type KubernetesObject,
   type OwnKind,
+  REPORT_FORMATS,
   reportDefinitions,
+  type ReportFormat,
   valueAt,
 } from '../resources/index.ts';
 import { auditor } from './objects/auditor-objects.ts';
@@ -76,7 +78,12 @@ export const INSTALL_PARTS: readonly InstallPart[] = [
   { name: 'certificates', when: 'certificates.certManager.enabled', objects: certManagerCertificates },
   { name: 'service', objects: controllerService },
   { name: 'deployment', objects: controllerDeployment },
-  { name: 'report-kinds', when: 'auditor.reports', is: 'openreports', objects: reportKinds },
+  ...(['openreports', 'wgpolicyk8s'] as const).map((name) => ({
+    name: name === 'openreports' ? 'report-kinds' : `report-kinds-${name}`,
+    when: 'auditor.reports',
+    is: name,
+    objects: () => reportKinds(REPORT_FORMATS[name]),
+  })),
   { name: 'auditor', when: 'auditor.enabled', objects: auditor },
   { name: 'pod-monitors', when: 'monitoring.podMonitor.enabled', objects: podMonitors },
   { name: 'alerts', when: 'monitoring.prometheusRule.enabled', objects: prometheusRule },
@@ -120,8 +127,8 @@ function namespaceObject({ namespace }: InstallContext): readonly KubernetesObje
 }
 
 /** Others may write reports of these kinds, so that Helm keeps them, too. */
-function reportKinds(): readonly KubernetesObject[] {
-  return reportDefinitions().map(({ metadata, ...definition }) => ({
+function reportKinds(format: ReportFormat): readonly KubernetesObject[] {
+  return reportDefinitions(format).map(({ metadata, ...definition }) => ({
     ...definition,
     metadata: { ...metadata, labels: PRODUCT_LABELS, annotations: { 'helm.sh/resource-policy': 'keep' } },
   }));

@@ -89,7 +89,7 @@ export interface LifecycleOptions {
   readonly events: EventSink;
   /** Default: MONITORED_INTERVAL_MS of {@link PolicyReports}. */
   readonly monitoredIntervalMs?: number;
-  /** See PolicyReportsOptions. */
+  /** See RevisionStoreOptions. */
   readonly isAudited?: boolean;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;

@@ -122,7 +122,7 @@ class Scene implements AsyncDisposable {
   #woken = Promise.withResolvers<void>();
   #replaced: AdmissionPolicyObject | undefined;
 
-  private constructor(embedded: EmbeddedCluster, cluster: Cluster, isAudited: boolean) {
+  private constructor(embedded: EmbeddedCluster, cluster: Cluster) {
     this.cluster = embedded;
     const withoutEvents: Pick<Cluster, 'list' | 'watch'> = {
       list: (type, options) => embedded.admin.list(type, options),
@@ -170,7 +170,6 @@ class Scene implements AsyncDisposable {
         failed: () => undefined,
       }),
       settings: this.settings,
-      isAudited,
       typeChecks: { of: () => this.typeCheck, forget: () => undefined },
       events,
       warnings: new AnnotationWarnings(events),
@@ -180,7 +179,6 @@ class Scene implements AsyncDisposable {
   static async open(
     through: (cluster: Cluster) => Cluster = (cluster) => cluster,
     annotations: Readonly<Record<string, string>> = {},
-    isAudited = true,
   ): Promise<Scene> {
     const embedded = await EmbeddedCluster.open();
     const crds = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
@@ -196,7 +194,7 @@ class Scene implements AsyncDisposable {
       metadata: { ...KEY, annotations },
       spec: { module: 'builtin:cel', mutating: false, rules },
     });
-    const scene = new Scene(embedded, through(embedded.admin), isAudited);
+    const scene = new Scene(embedded, through(embedded.admin));
     await Promise.all([scene.webhooks.ready, ...scene.#caches.map(({ synced }) => synced)]);
     return scene;
   }
@@ -331,15 +329,6 @@ describe('PolicyReconciler', () => {
     await scene.reconcile();
     const { status } = await scene.policy();
     assert.deepEqual([status?.totalReplicas, status?.audit], [2, AUDIT]);
-  });
-
-  it('removes the part of an auditor that does not run', async () => {
-    await using scene = await Scene.open(undefined, {}, false);
-    await scene.writeAudit();
-    scene.replace(await scene.policy());
-    await scene.reconcile();
-    const { status } = await scene.policy();
-    assert.deepEqual([status?.phase, status?.audit], ['Pending', undefined]);
   });
 
   for (const [what, answer] of Object.entries({

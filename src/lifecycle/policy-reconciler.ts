@@ -41,8 +41,6 @@ export interface PolicyReconcilerOptions extends Omit<PolicyRolloutOptions, 'pol
   readonly typeChecks?: Pick<TypeCheckReports, 'of' | 'forget'> | undefined;
   /** See PolicyReportsOptions. */
   readonly monitoredIntervalMs?: number;
-  /** See PolicyReportsOptions. */
-  readonly isAudited?: boolean;
   /** Whether this controller enforces the policies of a PolicyServer. It does not touch others. Default: always. */
   readonly isOurs?: ((policyServer: string) => boolean) | undefined;
 }

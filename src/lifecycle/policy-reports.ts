@@ -65,8 +65,6 @@ export interface PolicyReportsOptions {
   readonly typeChecks?: Pick<TypeCheckReports, 'forget'> | undefined;
   /** See {@link MONITORED_INTERVAL_MS}, the default. */
   readonly monitoredIntervalMs?: number;
-  /** Whether an auditor writes a part of statuses. Without one, that part is removed: nobody keeps it current. Default: yes. */
-  readonly isAudited?: boolean;
   readonly metrics?: LifecycleMetrics;
 }
 
@@ -105,7 +103,7 @@ export class PolicyReports {
   ): Promise<ReconcileResult> {
     const { cluster, events, metrics, policies } = this.#options;
     const id = policyId(policy);
-    const before = this.#options.isAudited === false ? policy.status : withoutAudit(policy.status);
+    const before = withoutAudit(policy.status);
     const status = inertTexts(admissionPolicyStatus(view, failure, before, view.now));
     if (isSame(before, status)) {
       this.#settle(id, status, view);
@@ -221,7 +219,7 @@ function isMonitoredOnly(before: AdmissionPolicyStatus | undefined, after: Admis
   return counted !== undefined && counted.revision === monitored?.revision && isDeepStrictEqual(others, rest);
 }
 
-/** The status without the part that the auditor writes. */
+/** The status without the part that the auditor writes, or UnauditedPolicies while there is none. */
 function withoutAudit(status: AdmissionPolicyStatus | undefined): AdmissionPolicyStatus | undefined {
   if (status === undefined) {
     return undefined;

@@ -95,6 +95,8 @@ export { MAX_AUDIT_MESSAGE, MAX_AUDITED_KINDS, MAX_LISTED_FINDINGS } from './kin
 export type { AuditStatus } from './kind-declarations/audit-status.ts';
 export { MAX_PREVIEW_MESSAGE } from './kind-declarations/revision-preview.ts';
 export type { RevisionPreview } from './kind-declarations/revision-preview.ts';
+export { unknownAudit } from './policies/unknown-audit.ts';
+export type { AuditAbsence } from './policies/unknown-audit.ts';
 export type {
   MonitoredRequest,
   MonitoredStatus,
@@ -230,9 +232,10 @@ export type { FeatureEntry, NetworkPolicyStatus, ProviderEntry } from './network
 export { withoutManagedFields } from './without-managed-fields.ts';
 export {
   CLUSTER_REPORTS,
+  REPORT_FORMATS,
   REPORT_RESULTS,
   REPORT_SEVERITIES,
   reportDefinitions,
   REPORTS,
 } from './reports/open-reports.ts';
-export type { OpenReport, ReportResult, ReportSummary } from './reports/open-reports.ts';
+export type { OpenReport, ReportFormat, ReportResult, ReportSummary } from './reports/open-reports.ts';

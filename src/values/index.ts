@@ -3,6 +3,7 @@ export { CodedError } from './coded-error.ts';
 export { deepFreeze } from './deep-freeze.ts';
 export { errorText } from './error-text.ts';
 export { buildJson, exactJson, jsonNumberAt, parseExactJson, parseJson } from './json.ts';
+export { type JsonPath, parseJsonPath } from './json-path.ts';
 export { KeptEntries } from './kept-entries.ts';
 export { listed } from './listed.ts';
 export { setOwn } from './set-own.ts';

@@ -15,6 +15,8 @@ import {
   REPORTS,
 } from '../../src/resources/index.ts';
 import { eventually } from '../cluster/eventually.ts';
+import { REPORT_SELECTOR } from '../../src/audit/index.ts';
+import { type Lease, LEASES as LEASE_KIND } from '../../src/runtime/index.ts';
 import { portcullis } from './command.ts';
 import { LoggingProcess } from './logging-process.ts';
 
@@ -125,6 +127,17 @@ describe('an auditor in a process of its own', () => {
     for (const start of ['first', 'second']) {
       await using auditing = auditor('kubeconfig', '--no-leader-elect');
       await auditing.says('audited');
+      // By which controllers know that it works.
+      await eventually(async () => {
+        const { items } = await admin.list<Lease>(LEASE_KIND, {
+          namespace: 'portcullis',
+          labelSelector: REPORT_SELECTOR,
+        });
+        assert.deepEqual(
+          items.map(({ spec }) => spec?.holderIdentity !== '' && spec?.leaseDurationSeconds),
+          [60],
+        );
+      }, PATIENCE);
       await eventually(async () => {
         const { metadata, results = [] } = await admin.get(REPORTS, key);
         assert.deepEqual(

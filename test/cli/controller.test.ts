@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { ADMIN_USER, EmbeddedCluster, Gateway, writeKubeconfig } from '../../src/apiserver/index.ts';
 import { CONTROLLER_USER, grantAccess, POLICY_SERVER_USER } from '../../src/cli/start/access.ts';
-import { customResourceDefinition, kubernetesKind, OWN_KINDS } from '../../src/resources/index.ts';
+import { type AuditStatus, customResourceDefinition, kubernetesKind, OWN_KINDS } from '../../src/resources/index.ts';
 import { ensureLocalCertificates, type LocalCertificates } from '../../src/control/certificates/index.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { portcullis, ROOT } from './command.ts';
@@ -212,6 +212,8 @@ describe('controller and replica in processes of their own', () => {
     await leading.says('leading');
     assert.equal(await (await fetch(`${String(operations)}/readyz`)).text(), 'ok\n');
     assert.match(await (await fetch(`${String(operations)}/metrics`)).text(), /^leader_election_master_status.* 1$/m);
+    // One that is absent for two minutes is.
+    assert.match(await (await fetch(`${String(operations)}/metrics`)).text(), /^portcullis_auditor_absent 0$/m);
     assert.equal((await fetch(`${String(operations)}/nowhere`)).status, 404);
 
     const applied = await portcullis(['apply', '-f', 'examples/pinned-images/policy.yaml'], {
@@ -236,6 +238,22 @@ describe('controller and replica in processes of their own', () => {
     assert.equal((lease as { spec?: { holderIdentity?: string } } | undefined)?.spec?.holderIdentity, '');
     serving.signal('SIGTERM');
     assert.equal(await serving.ended(), 0);
+  });
+
+  it('says of a policy that no auditor works where there shall be none, to who may read it only', async () => {
+    await using leading = controller('https://127.0.0.1:1', { auditor: false });
+    const { operations } = await leading.says('controller ready');
+    await eventually(async () => {
+      const { stdout } = await kubectl('get', 'cap', 'pinned-images', '-o', 'json');
+      const { audit } = (JSON.parse(stdout) as { status: { audit?: AuditStatus } }).status;
+      assert.deepEqual([audit?.state, audit?.reason], ['Unknown', 'NoAuditor']);
+      assert.match(audit?.message ?? '', /existing objects are not judged \(since 20/);
+    }, PATIENCE);
+    assert.match((await kubectl('get', 'cap')).stdout, /FINDINGS.*\npinned-images .* Unknown /);
+    const page = await (await fetch(`${String(operations)}/metrics`)).text();
+    assert.doesNotMatch(page, /portcullis_auditor_absent/);
+    leading.signal('SIGTERM');
+    assert.equal(await leading.ended(), 0);
   });
 
   it('end soon after SIGTERM where a policy keeps their threads in native code', { timeout: 600_000 }, async () => {

@@ -12,6 +12,8 @@ import {
   knownKind,
   reportDefinitions,
   REPORTS,
+  POLICIES,
+  unknownAudit,
 } from '../../src/resources/index.ts';
 import { createLoopbackCertificate } from '../cluster/loopback-certificate.ts';
 import { type CommandResult, portcullis } from './command.ts';
@@ -103,7 +105,9 @@ describe('findings', () => {
   };
 
   it('are not clean where nothing can be stored, and nothing was scanned', async () => {
-    await cluster.admin.create(DEFINITIONS, customResourceDefinition(CLUSTER_ADMISSION_POLICIES));
+    for (const kind of [CLUSTER_ADMISSION_POLICIES, POLICIES]) {
+      await cluster.admin.create(DEFINITIONS, customResourceDefinition(kind));
+    }
     const policy = {
       apiVersion: 'policies.kubewarden.io/v1',
       kind: 'ClusterAdmissionPolicy',
@@ -120,12 +124,23 @@ describe('findings', () => {
     assert.equal(code, 3, stdout);
     assert.match(stdout, /^0 findings$/m);
     assert.match(stdout, /^Not read: the cluster has no kind Report of openreports\.io/m);
-    assert.match(stdout, /^What was scanned is not known: no policy has a status\.audit/m);
+    assert.match(stdout, /^What was scanned is not known: no auditor has written status\.audit\. `portcullis audit`/m);
   });
 
   describe('in reports', () => {
     before(async () => {
       const { admin } = cluster;
+      await admin.create(knownKind('v1', 'Namespace'), {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name: 'policies' },
+      });
+      await admin.create(POLICIES, {
+        apiVersion: 'policy.open-cluster-management.io/v1',
+        kind: 'Policy',
+        metadata: { namespace: 'policies', name: 'kafka' },
+        spec: { disabled: false, 'policy-templates': [] },
+      });
       for (const definition of reportDefinitions()) {
         await admin.create(DEFINITIONS, definition);
       }
@@ -256,11 +271,30 @@ describe('findings', () => {
       assert.match(empty.stdout, /^cap\/labels +Pending [^]*^0 findings\nAll objects are judged by 0 of 1 policy\.$/m);
     });
 
+    it('are out of date while no auditor works, which is said once', async () => {
+      const { admin } = cluster;
+      const stored = await admin.get(CLUSTER_ADMISSION_POLICIES, { name: 'labels' });
+      const audit = unknownAudit({ ...COMPLETE, state: 'Complete' }, 1, { since: Date.UTC(2026, 0, 1) });
+      const body = { ...stored, status: { ...stored.status, audit } };
+      await admin.update(CLUSTER_ADMISSION_POLICIES, body, { subresource: 'status' });
+      const { code, stdout } = await findings('admin');
+      assert.equal(code, 3);
+      assert.match(
+        stdout,
+        /findings: .*\nWhat was scanned is not known: no auditor works: what was known is out of date \(since 2026-01-01T00:00:00Z\)\. `portcullis audit`/,
+      );
+    });
+
     it('of a policy that does not exist are an error that names the nearest one', async () => {
       for (const [policy, hint] of [
         ['cap/label', /there is no policy "cap\/label"\nDid you mean cap\/labels\?/],
         ['lables', /Did you mean labels\?/],
-        ['netpol/suport', /There are cap\/labels, cap\/images\./],
+        ['netpol/suport', /Did you mean netpol\/support\?/],
+        [
+          'policy/policies/kafak',
+          /there is no policy "policy\/policies\/kafak"\nDid you mean policy\/policies\/kafka\?/,
+        ],
+        ['kafak', /Did you mean kafka\?/],
       ] as const) {
         const { code, stdout, stderr } = await findings('admin', '--policy', policy);
         assert.deepEqual([code, stdout], [1, '']);
@@ -273,8 +307,12 @@ describe('findings', () => {
     });
 
     it('of policies whose findings come from statuses are not said to be all', async () => {
-      for (const policy of ['netpol/support', 'policy/policies/kafka']) {
-        const { code, stdout } = await findings('admin', '--policy', policy);
+      for (const [name, policy] of [
+        ['netpol/support', 'netpol/support'],
+        ['policy/policies/kafka', 'policy/policies/kafka'],
+        ['kafka', 'policy/policies/kafka'],
+      ] as const) {
+        const { code, stdout } = await findings('admin', '--policy', name);
         assert.equal(code, 3, stdout);
         assert.ok(stdout.includes(`${policy}   Unknown   NoCoverage`), stdout);
         assert.match(stdout, /^0 findings\nAll objects are judged by 0 of 1 policy\.$/m);

@@ -107,12 +107,12 @@ export async function manyPoliciesAtOnce(lab: RolloutLab, count: number): Promis
     figures.configurationWrites <= MAX_CONFIGURATION_WRITES,
     `webhook configurations were written ${figures.configurationWrites} times: ${JSON.stringify(figures.writes)}`,
   );
-  // Leases are renewed, and the index of schemas is read, at intervals: none or one of each, for any number of policies.
+  // Leases are renewed, those of auditors and the index of schemas are read, at intervals, for any number of policies.
   const isSchemas = (request: string): boolean => request === 'controller GET /openapi/v3';
   const schemas = idle.filter(isSchemas);
-  const beside = idle.filter((request) => !request.includes('/leases/') && !isSchemas(request));
+  const beside = idle.filter((request) => !request.includes('/leases') && !isSchemas(request));
   assert.deepEqual(beside, [], `with ${count} policies`);
   assert.ok(schemas.length <= 1, schemas.join(', '));
-  assert.ok(idle.length - schemas.length <= 2 * lab.replicas.length, idle.join(', '));
+  assert.ok(idle.length - schemas.length <= 2 * lab.replicas.length + 1, idle.join(', '));
   return figures;
 }

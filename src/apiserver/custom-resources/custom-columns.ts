@@ -2,8 +2,7 @@ import { jsonText, numberText } from '../../go/index.ts';
 import { ageOf, isJsonObject } from '../../resources/index.ts';
 import type { CustomColumn, TableColumn } from '../../resources/index.ts';
 import type { TablePrinter } from '../resource-definition.ts';
-import { parseJsonPath } from './json-path.ts';
-import type { JsonPath } from './json-path.ts';
+import { type JsonPath, parseJsonPath } from '../../values/index.ts';
 
 const NAME_COLUMN: TableColumn = {
   name: 'Name',

@@ -10,9 +10,9 @@ import type {
   MutableObject,
   Schema,
 } from '../../resources/index.ts';
+import { parseJsonPath } from '../../values/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { customPrinter } from './custom-columns.ts';
-import { parseJsonPath } from './json-path.ts';
 
 /** The names of a kind (`CustomResourceDefinitionNames`). */
 export interface KindNames {

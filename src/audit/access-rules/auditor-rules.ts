@@ -1,7 +1,6 @@
 // Access rules of the auditor. It may not read Secrets, and nothing by `*`.
 import {
   type AccessRule,
-  CLUSTER_REPORTS,
   GOVERNANCE_GROUP,
   GOVERNANCE_KINDS,
   NETWORK_POLICY_KINDS,
@@ -11,7 +10,7 @@ import {
   POLICY_REVISIONS,
   POLICY_SERVERS,
   PORTCULLIS_GROUP,
-  REPORTS,
+  REPORT_FORMATS,
 } from '../../resources/index.ts';
 
 const READ = ['get', 'list', 'watch'] as const;
@@ -27,11 +26,11 @@ export const AUDITOR_RULES: readonly AccessRule[] = [
   },
   { apiGroups: [PORTCULLIS_GROUP], resources: [`${POLICY_EXCEPTIONS.resource}/status`], verbs: ['patch'] },
   // It changes reports with its labels only, which RBAC cannot say.
-  {
-    apiGroups: [REPORTS.group],
-    resources: [REPORTS.resource, CLUSTER_REPORTS.resource],
+  ...Object.values(REPORT_FORMATS).map(({ reports, clusterReports }) => ({
+    apiGroups: [reports.group],
+    resources: [reports.resource, clusterReports.resource],
     verbs: [...READ, 'create', 'update', 'delete'],
-  },
+  })),
 ];
 
 /** What it needs in the namespace of the product to preview revisions. A guard limits the last right to `status.preview`. */

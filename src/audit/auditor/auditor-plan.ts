@@ -10,6 +10,8 @@ import type { PolicyOrigin } from './policy-version.ts';
 /** A policy object, and what follows from it. */
 export interface PlannedPolicy {
   readonly id: string;
+  /** Of the object. */
+  readonly kind: string;
   readonly name: string;
   readonly origin: PolicyOrigin;
   /** Of kinds that are not listed. */
@@ -40,13 +42,14 @@ export function planAuditor(
     if (!('id' in read)) {
       const message = read.problems.join('; ');
       const entry: Coverage = { policy: read.name, state: 'Failed', reason: 'Invalid', message, counts: NO_COUNTS };
-      return { id: policyId(object), name: read.name, origin, coverage: [entry] };
+      return { id: policyId(object), kind: object.kind, name: read.name, origin, coverage: [entry] };
     }
     const { hosted, listings, coverage } = planAudit([read], served, scope);
     const [own] = hosted;
     const policy = listings[0]?.policies[0];
     return {
       id: read.id,
+      kind: object.kind,
       name: read.name,
       origin,
       coverage,

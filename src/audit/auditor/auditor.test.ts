@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EmbeddedCluster } from '../../apiserver/index.ts';
-import { ApiError, type Cluster, type ListOptions } from '../../cluster/index.ts';
+import { ApiError, type Cluster, type ListOptions, type WatchOptions } from '../../cluster/index.ts';
 import {
   ADMISSION_POLICIES,
   CLUSTER_ADMISSION_POLICIES,
+  CLUSTER_ADMISSION_POLICY_GROUPS,
   customResourceDefinition,
   type JsonObject,
   knownKind,
@@ -227,6 +228,39 @@ describe('an auditor', () => {
     await admin.delete(POLICIES, { name: 'other' });
     await eventually(() => running.findings, []);
     assert.equal(running.auditor.coverage('kw.cap.other'), undefined);
+  });
+
+  it('says which kinds of policies it may not read, at first or any more, and claims nothing by these policies', async () => {
+    const [groups, policies] = [CLUSTER_ADMISSION_POLICY_GROUPS.resource, POLICIES.resource];
+    const forbidden = new Set([groups]);
+    const revoked = new AbortController();
+    const refuse = (resource: string): never => {
+      throw new ApiError(403, 'Forbidden', `${resource} is forbidden`);
+    };
+    const cluster = withReads(admin, ({ resource }) => (forbidden.has(resource) ? refuse(resource) : undefined));
+    const ended = Object.assign(Object.create(cluster) as Cluster, {
+      watch: (type: ResourceType, { signal = revoked.signal, ...options }: WatchOptions = {}) =>
+        cluster.watch(type, {
+          ...options,
+          signal: type.resource === policies ? AbortSignal.any([signal, revoked.signal]) : signal,
+        }),
+    });
+    await admin.create(POLICIES, policyObject('latest', celSpec(NOT_LATEST)));
+    await using running = await scanned(['kw.cap.latest'], ended);
+    const unread = (): readonly unknown[] => running.auditor.unreadKinds().map(({ kind }) => kind?.resource);
+    assert.deepEqual(unread(), [groups]);
+    assert.deepEqual(running.auditor.unreadKinds()[0]?.missingRule, {
+      apiGroups: ['policies.kubewarden.io'],
+      resources: [groups],
+      verbs: ['get', 'list', 'watch'],
+    });
+    forbidden.delete(groups);
+    await eventually(unread, []);
+    forbidden.add(policies);
+    revoked.abort();
+    await eventually(unread, [policies]);
+    assert.equal(running.auditor.coverage('kw.cap.latest'), undefined);
+    assert.deepEqual(running.findings.length, 2, 'what was found stays in reports');
   });
 
   it('says what is forbidden in the middle, and goes on with others', async () => {

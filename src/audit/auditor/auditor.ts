@@ -1,6 +1,6 @@
 // The auditor of a cluster: knows at any time which existing objects its policies would reject.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ApiResource, ApiError, Backoff } from '../../cluster/index.ts';
+import { type ApiResource, Backoff, isForbidden, isNotFound } from '../../cluster/index.ts';
 import type { EvaluationHost, HostedPolicy, LoadOutcome } from '../../evaluation/index.ts';
 import {
   ADMISSION_POLICIES,
@@ -28,6 +28,7 @@ import { KindAudit } from './kind-audit.ts';
 import { type ChangedObject, type LookedUpObjects, lookedUpFor, namespaceFor } from './looked-up-objects.ts';
 import { ObjectJudge } from './object-judge.ts';
 import { policyVersion, type PolicyVersion } from './policy-version.ts';
+import { unreadKind } from '../policies-of-cluster.ts';
 
 /** Changes of policies that come within this time are one. Milliseconds. */
 const BURST_MS = 100;
@@ -98,7 +99,7 @@ export class Auditor implements AuditFindings, Runnable {
       evaluations: () => this.#judge.evaluations,
       findings: () => this.#policies.keys().flatMap((id) => this.#findings.ofPolicy(id)),
       kinds: () => this.#kinds.values(),
-      coverage: () => this.#policies.keys().flatMap((id) => this.coverage(id) ?? []),
+      coverage: () => [...this.unreadKinds(), ...this.#policies.keys().flatMap((id) => this.coverage(id) ?? [])],
       versions: () => this.#versions(),
     });
   }
@@ -141,10 +142,19 @@ export class Auditor implements AuditFindings, Runnable {
     return this.#findings.onChange(listener);
   }
 
-  /** What is known by a policy, by kind; undefined: the policy is not known. */
+  /** Kinds of policies that cannot be read, so that it is not known which there are. */
+  unreadKinds(): readonly Coverage[] {
+    return POLICY_KINDS.flatMap((kind) => {
+      const { lastError, synced } = this.#options.controlled.caches.cache(kind).report;
+      const isUnread = isForbidden(lastError) || (!synced && lastError !== undefined && !isNotFound(lastError));
+      return isUnread ? unreadKind(lastError, kind, ['get', 'list', 'watch']) : [];
+    });
+  }
+
+  /** What is known by a policy, by kind; undefined: the policy is not known, or cannot be read any more. */
   coverage(policyId: string): readonly Coverage[] | undefined {
     const policy = this.#policies.get(policyId);
-    if (policy === undefined) {
+    if (policy === undefined || this.unreadKinds().some(({ kind }) => kind?.kind === policy.planned.kind)) {
       return undefined;
     }
     const { planned, version, notLoaded } = policy;
@@ -411,7 +421,7 @@ export class Auditor implements AuditFindings, Runnable {
         this.#told.set(id, { text, states });
         this.#coverageListeners.forEach((listener) => listener(id));
       }
-      if (coverage === undefined) {
+      if (!this.#policies.has(id)) {
         this.#told.delete(id);
       }
     }
@@ -429,6 +439,5 @@ export class Auditor implements AuditFindings, Runnable {
 
 /** Whether the cluster has no such kind of policies. */
 function isMissing(cache: ObjectCache): boolean {
-  const { lastError } = cache.report;
-  return lastError instanceof ApiError && lastError.code === 404;
+  return isNotFound(cache.report.lastError);
 }

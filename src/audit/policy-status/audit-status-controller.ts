@@ -1,10 +1,9 @@
 // Writes what policies say about existing objects into their statuses.
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import { type Cluster, unlessGone } from '../../cluster/index.ts';
+import type { Cluster } from '../../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
-  apiVersionOf,
   AUDITOR_FIELD_MANAGER,
   type AuditStatus,
   keyOf,
@@ -28,9 +27,10 @@ import {
   watch,
   WrittenObjects,
 } from '../../runtime/index.ts';
-import { asJson, inertTexts } from '../../values/index.ts';
+import { inertTexts } from '../../values/index.ts';
 import type { Coverage } from '../coverage.ts';
 import type { AuditFinding } from '../finding.ts';
+import { applyAudit } from './apply-audit.ts';
 import { auditStatus } from './audit-status.ts';
 
 /** Delay that collects changes of what is known by a policy into one write. Milliseconds. */
@@ -167,8 +167,9 @@ class AuditStatusWriter {
       return 0;
     }
     const isOfSameSpec = before.observedGeneration === wanted.observedGeneration;
-    // An auditor that has just started knows less than the status.
-    if (isDeepStrictEqual(before, wanted) || (isOfSameSpec && wanted.state === 'Pending')) {
+    // An auditor that has just started knows less than the status of the one before.
+    const isKept = isOfSameSpec && wanted.state === 'Pending' && before.state !== 'Unknown';
+    if (isDeepStrictEqual(before, wanted) || isKept) {
       return Infinity;
     }
     if (!isOfSameSpec || before.state !== wanted.state) {
@@ -187,17 +188,10 @@ class AuditStatusWriter {
     audit: AuditStatus,
     signal: AbortSignal,
   ): Promise<void> {
-    const { uid } = metadata;
-    const body = asJson({
-      apiVersion: apiVersionOf(this.#kind),
-      kind: this.#kind.kind,
-      // With the uid, a policy that was deleted and created anew does not get the status of the former one.
-      metadata: { ...key, ...(uid === undefined ? {} : { uid }) },
-      status: { audit },
-    });
-    const options = { subresource: 'status', fieldManager: AUDITOR_FIELD_MANAGER, signal };
-    const patch = { type: 'apply', body, force: true } as const;
-    const written = await unlessGone(this.#options.cluster.patch(this.#kind, key, patch, options));
+    // With the uid, a policy that was deleted and created anew does not get the status of the former one.
+    const policy = { ...key, uid: metadata.uid };
+    const options = { fieldManager: AUDITOR_FIELD_MANAGER, signal };
+    const written = await applyAudit(this.#options.cluster, this.#kind, policy, audit, options);
     this.#policies.recordWrite(key, written);
   }
 }
@@ -210,5 +204,5 @@ const auditChanged: Predicate<AdmissionPolicyObject> = ({ before, after }) =>
   !isDeepStrictEqual(before?.status?.audit, after?.status?.audit);
 
 function withoutTimes({ lastCompleteScan: _time, kinds, ...rest }: AuditStatus): object {
-  return { ...rest, kinds: kinds.map(({ scannedAt: _at, ...kind }) => kind) };
+  return { ...rest, kinds: kinds?.map(({ scannedAt: _at, ...kind }) => kind) };
 }

@@ -62,7 +62,7 @@ function summaryOf(state: AuditStatus['state'], failed: number): string {
 
 function stateOf(
   coverage: readonly Coverage[],
-  counts: AuditStatus['counts'],
+  counts: Required<AuditStatus>['counts'],
 ): Pick<AuditStatus, 'state' | 'reason' | 'message'> {
   const [first] = coverage;
   if (first !== undefined && coverage.every(({ state }) => state === 'NotAuditable')) {
@@ -89,7 +89,7 @@ function rank(one: Coverage): number {
   return isIncomplete(one) ? (one.state === 'Pending' ? 1 : 0) : one.state === 'Scanned' ? 3 : 2;
 }
 
-function sumOf(coverage: readonly Coverage[]): AuditStatus['counts'] {
+function sumOf(coverage: readonly Coverage[]): Required<AuditStatus>['counts'] {
   const sum = (name: keyof Counts): number => coverage.reduce((total, { counts }) => total + counts[name], 0);
   return {
     matched: sum('matched'),
@@ -105,7 +105,7 @@ function earliest(times: readonly (string | undefined)[]): string | undefined {
   return times.filter((time) => time !== undefined).toSorted()[0];
 }
 
-function kindStatus(one: Coverage): AuditStatus['kinds'][number] {
+function kindStatus(one: Coverage): NonNullable<AuditStatus['kinds']>[number] {
   const { kind, namespace, state, reason, message, missingRule, scannedAt } = one;
   return {
     ...(kind === undefined || kind.group === '' ? {} : { group: kind.group }),

@@ -10,7 +10,7 @@ import {
   type WatchEvent,
   type WatchOptions,
 } from '../../cluster/index.ts';
-import type { KubernetesObject, OpenReport, ResourceType } from '../../resources/index.ts';
+import type { KubernetesObject, OpenReport, ReportFormat, ResourceType } from '../../resources/index.ts';
 import { ObjectStore, type Runnable, WrittenObjects } from '../../runtime/index.ts';
 import { errorText } from '../../values/index.ts';
 import { REPORT_SELECTOR } from '../access-rules/report-labels.ts';
@@ -25,6 +25,7 @@ const REPORTS_PER_PAGE = 25;
 export interface FollowedReportsOptions {
   readonly cluster: Pick<Cluster, 'list' | 'watch'>;
   readonly type: ResourceType<OpenReport>;
+  readonly format: ReportFormat;
   readonly log: Logger;
   /** Called with the namespace of each report that changed; '' of those without one. */
   readonly onChange: (namespace: string) => void;
@@ -67,7 +68,7 @@ export class FollowedReports implements Runnable {
 
   /** @param report the response of a write; undefined after a deletion */
   recordWrite(key: { readonly namespace?: string; readonly name: string }, report: OpenReport | undefined): void {
-    this.#written.recordWrite(key, report === undefined ? undefined : storedReport(report));
+    this.#written.recordWrite(key, report === undefined ? undefined : storedReport(report, this.#options.format));
   }
 
   /** Runs until `signal` is aborted; may then be started again. */
@@ -98,12 +99,13 @@ export class FollowedReports implements Runnable {
 
   /** The cluster, whose reports are reduced page by page, so that all of them are never in memory at once. */
   #reduced(): Pick<Cluster, 'list' | 'watch'> {
-    const { cluster, type } = this.#options;
+    const { cluster, type, format } = this.#options;
+    const stored = (report: OpenReport): StoredReport => storedReport(report, format);
     const isServed = (): boolean => this.#state === 'Served';
     const reduced = {
       async list(_type: unknown, options?: ListOptions): Promise<ObjectList<StoredReport>> {
         const { metadata, items } = await cluster.list(type, options);
-        return { metadata, items: items.map(storedReport) };
+        return { metadata, items: items.map(stored) };
       },
       async *watch(_type: unknown, options?: WatchOptions): AsyncGenerator<WatchEvent<StoredReport>> {
         if (!isServed()) {
@@ -113,7 +115,7 @@ export class FollowedReports implements Runnable {
         for await (const { type: change, object } of cluster.watch(type, options)) {
           yield {
             type: change,
-            object: change === 'BOOKMARK' ? (object as KubernetesObject as StoredReport) : storedReport(object),
+            object: change === 'BOOKMARK' ? (object as KubernetesObject as StoredReport) : stored(object),
           };
         }
       },

@@ -1,7 +1,7 @@
 // A finding as a result of a report, in the form that Policy Reporter shows right: each with an object and an id of its own.
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../engine/index.ts';
-import type { ReportResult } from '../../resources/index.ts';
+import { REPORT_FORMATS, type ReportFormat, type ReportResult } from '../../resources/index.ts';
 import { inertText } from '../../values/index.ts';
 import type { AuditedObject } from '../audit-result.ts';
 import type { AuditFinding } from '../finding.ts';
@@ -31,15 +31,21 @@ export function resultId({ policyUid, rule = '', object }: AuditFinding): string
   return digestOf([policyUid, rule, uid ?? [apiVersion, kind, namespace, name]]);
 }
 
-export function reportResult(finding: AuditFinding, id: string, { firstSeen, lastSeen }: ResultTimes): ReportResult {
+export function reportResult(
+  finding: AuditFinding,
+  id: string,
+  { firstSeen, lastSeen }: ResultTimes,
+  { severities }: Pick<ReportFormat, 'severities'> = REPORT_FORMATS.openreports,
+): ReportResult {
   const { policy, rule, severity, category, object, message, objectVersion } = finding;
   const result = writtenResult(finding);
+  const nearest = severity && severities[severity];
   return {
     source: REPORT_SOURCE,
     policy: cut(policy, MAX_NAME_BYTES),
     ...(rule === undefined ? {} : { rule: cut(rule, MAX_WORD_BYTES) }),
     ...(category === undefined ? {} : { category: cut(category, MAX_WORD_BYTES) }),
-    ...(severity === undefined ? {} : { severity }),
+    ...(severity === undefined ? {} : { severity: nearest ?? severity }),
     result,
     scored: result === 'fail',
     resources: [boundedObject(object)],
@@ -51,6 +57,7 @@ export function reportResult(finding: AuditFinding, id: string, { firstSeen, las
       lastSeen,
       ...(objectVersion === undefined ? {} : { objectResourceVersion: objectVersion }),
       ...propertiesOf(finding),
+      ...(nearest === undefined ? {} : { severity }),
     },
   };
 }

@@ -4,11 +4,12 @@ import type { Registry } from 'prom-client';
 import { ApiError, type Cluster, isNotFound, unlessGone } from '../../cluster/index.ts';
 import {
   apiVersionOf,
-  CLUSTER_REPORTS,
   type ObjectKey,
   type OpenReport,
+  REPORT_FORMATS,
+  type ReportFormat,
   type ReportResult,
-  REPORTS,
+  type ResourceType,
   timeText,
 } from '../../resources/index.ts';
 import {
@@ -22,11 +23,12 @@ import {
 } from '../../runtime/index.ts';
 import type { AuditFinding, AuditFindings } from '../finding.ts';
 import { FollowedReports } from './followed-reports.ts';
+import { removeFormerReports } from './former-reports.ts';
 import { type ReportChange, reportChanges, type WantedResult } from './report-changes.ts';
 import { ReportMetrics } from './report-metrics.ts';
-import { reportResult, REPORT_SOURCE, resultDigest, resultId } from './report-result.ts';
+import { reportResult, resultDigest, resultId } from './report-result.ts';
 import { REPORT_LABELS } from '../access-rules/report-labels.ts';
-import { idOf, type StoredResult, summaryOfResults } from './stored-report.ts';
+import { idOf, reportSource, type StoredResult, summaryOfResults } from './stored-report.ts';
 
 /** Time between a change and the write of its namespace: findings change many at once. Milliseconds. */
 const WRITE_DELAY_MS = 2_000;
@@ -48,16 +50,19 @@ export interface ReportWriterOptions {
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
   readonly clock?: Clock;
+  /** Default: OpenReports. */
+  readonly format?: ReportFormat;
   /** Default: {@link WRITE_DELAY_MS}. */
   readonly writeDelayMs?: number;
 }
 
-/** Writes findings as OpenReports, and restores reports that somebody else changed. */
+/** Writes findings as reports, and restores reports that somebody else changed. */
 export class ReportWriter implements Runnable {
   readonly name = 'reports';
   readonly #options: ReportWriterOptions;
   readonly #cluster: Cluster;
   readonly #clock: Clock;
+  readonly #format: ReportFormat;
   readonly #reports: FollowedReports;
   readonly #clusterReports: FollowedReports;
   readonly #metrics: ReportMetrics;
@@ -74,8 +79,10 @@ export class ReportWriter implements Runnable {
     this.#cluster = withWriteBackoff(cluster, { log, clock });
     const onChange = (namespace: string): void => this.#enqueue(namespace);
     const onServed = (): void => this.#enqueueAll();
-    this.#reports = new FollowedReports({ cluster, type: REPORTS, log, onChange, onServed });
-    this.#clusterReports = new FollowedReports({ cluster, type: CLUSTER_REPORTS, log, onChange, onServed });
+    const format = (this.#format = options.format ?? REPORT_FORMATS.openreports);
+    const shared = { cluster, format, log, onChange, onServed };
+    this.#reports = new FollowedReports({ ...shared, type: format.reports });
+    this.#clusterReports = new FollowedReports({ ...shared, type: format.clusterReports });
     this.#metrics = new ReportMetrics(registry, [this.#reports, this.#clusterReports]);
     this.#controller = new Controller({
       name: 'audit-reports',
@@ -100,7 +107,8 @@ export class ReportWriter implements Runnable {
     );
     const running = [this.#controller, this.#reports, this.#clusterReports].map((one) => one.start(signal));
     this.#enqueueAll();
-    await Promise.all(running);
+    const { cluster, log } = this.#options;
+    await Promise.all([...running, removeFormerReports(cluster, this.#format, log, signal)]);
     ends.forEach((end) => end());
   }
 
@@ -160,7 +168,7 @@ export class ReportWriter implements Runnable {
   async #wanted(namespace: string): Promise<ReadonlyMap<string, WantedResult>> {
     const wanted = new Map<string, WantedResult>();
     for (const [index, finding] of this.#options.findings.flatMap((one) => [...one.of(namespace)]).entries()) {
-      const one = this.#known.get(finding) ?? wantedResult(finding);
+      const one = this.#known.get(finding) ?? wantedResult(finding, this.#format);
       this.#known.set(finding, one);
       wanted.set(one.id, one);
       if (index % FINDINGS_PER_TURN === FINDINGS_PER_TURN - 1) {
@@ -199,7 +207,12 @@ export class ReportWriter implements Runnable {
       await this.#delete(followed, key, stored);
       return;
     }
-    const report = { ...newReport(type, key, stored), results, summary: summaryOfResults(results) };
+    const report = {
+      ...newReport(type, key, stored),
+      ...reportSource(this.#format),
+      results,
+      summary: summaryOfResults(results),
+    };
     const written = await (stored === undefined
       ? this.#metrics.counted(type.kind, 'create', this.#cluster.create<OpenReport>(type, report))
       : this.#metrics.counted(type.kind, 'update', this.#cluster.update<OpenReport>(type, report)));
@@ -229,24 +242,24 @@ export class ReportWriter implements Runnable {
       if (one === undefined || (old !== undefined && resultDigest(old) === one.digest)) {
         return old ?? [];
       }
-      return [reportResult(one.finding, id, { firstSeen: firstSeenOf(old) ?? now, lastSeen: now })];
+      const times = { firstSeen: firstSeenOf(old) ?? now, lastSeen: now };
+      return [reportResult(one.finding, id, times, this.#format)];
     });
   }
 }
 
-function wantedResult(finding: AuditFinding): WantedResult {
+function wantedResult(finding: AuditFinding, format: ReportFormat): WantedResult {
   const id = resultId(finding);
-  const digest = resultDigest(reportResult(finding, id, { firstSeen: NO_TIME, lastSeen: NO_TIME }));
+  const digest = resultDigest(reportResult(finding, id, { firstSeen: NO_TIME, lastSeen: NO_TIME }, format));
   return { id, digest, finding };
 }
 
 /** What others add to the metadata stays. */
-function newReport(type: typeof REPORTS, key: ObjectKey, stored: OpenReport | undefined): OpenReport {
+function newReport(type: ResourceType<OpenReport>, key: ObjectKey, stored: OpenReport | undefined): OpenReport {
   return {
     apiVersion: apiVersionOf(type),
     kind: type.kind,
     metadata: { ...(stored?.metadata ?? key), labels: { ...stored?.metadata.labels, ...REPORT_LABELS } },
-    source: REPORT_SOURCE,
   };
 }
 

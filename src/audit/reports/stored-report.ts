@@ -3,6 +3,8 @@ import {
   groupVersionOf,
   type KubernetesObject,
   type OpenReport,
+  REPORT_FORMATS,
+  type ReportFormat,
   type ReportResult,
   type ReportSummary,
 } from '../../resources/index.ts';
@@ -23,7 +25,7 @@ export interface StoredReport extends KubernetesObject {
   readonly isIntact: boolean;
 }
 
-export function storedReport(report: OpenReport): StoredReport {
+export function storedReport(report: OpenReport, format: ReportFormat = REPORT_FORMATS.openreports): StoredReport {
   const { apiVersion, kind, metadata, results = [] } = report;
   const { name = '', namespace, uid = '', resourceVersion = '' } = metadata;
   return {
@@ -31,7 +33,7 @@ export function storedReport(report: OpenReport): StoredReport {
     kind,
     metadata: { name, ...(namespace === undefined ? {} : { namespace }), uid, resourceVersion },
     results: results.map(storedResult),
-    isIntact: isIntact(report),
+    isIntact: isIntact(report, format),
   };
 }
 
@@ -61,10 +63,18 @@ function storedResult(result: ReportResult): StoredResult {
   };
 }
 
-function isIntact({ source, summary, results = [], scope, scopeSelector, configuration }: OpenReport): boolean {
+/** The source of a report, where reports have one. */
+export function reportSource({ without }: ReportFormat): Pick<OpenReport, 'source'> {
+  return without.includes('source') ? {} : { source: REPORT_SOURCE };
+}
+
+function isIntact(
+  { source, summary, results = [], scope, scopeSelector, configuration }: OpenReport,
+  format: ReportFormat,
+): boolean {
   const counts = Object.entries(summaryOfResults(results));
   return (
-    source === REPORT_SOURCE &&
+    source === reportSource(format).source &&
     scope === undefined &&
     scopeSelector === undefined &&
     configuration === undefined &&

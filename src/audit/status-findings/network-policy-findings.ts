@@ -1,5 +1,10 @@
 // Findings of NetworkPolicies: what their NetworkPolicyStatus says of what providers do with them.
-import type { FeatureEntry, NetworkPolicyStatus, ProviderEntry } from '../../resources/index.ts';
+import {
+  type FeatureEntry,
+  NETWORK_POLICY_STATUS_MANAGER,
+  type NetworkPolicyStatus,
+  type ProviderEntry,
+} from '../../resources/index.ts';
 import type { AuditedObject } from '../audit-result.ts';
 import type { AuditFinding } from '../finding.ts';
 
@@ -9,6 +14,8 @@ type FindingEntry = Pick<FeatureEntry, 'type' | 'message' | 'paths'>;
 const SUPPORT = 'netpol/support';
 const LIMITS = 'netpol/limits';
 const ADVICE = 'netpol/advice';
+/** All of them. */
+export const NETWORK_POLICY_FINDINGS = [SUPPORT, LIMITS, ADVICE] as const;
 
 /** The findings of a NetworkPolicyStatus. Undefined: nothing was written about its NetworkPolicy as it is now. */
 export function networkPolicyFindings(stored: NetworkPolicyStatus): readonly AuditFinding[] | undefined {
@@ -46,31 +53,31 @@ export function networkPolicyFindings(stored: NetworkPolicyStatus): readonly Aud
 
 /** What is not supported fails, what is not known is an error, and what depends on the cluster is a warning. */
 function ofProvider(
-  { name, controllerName, version, features = [], warnings = [] }: ProviderEntry,
+  { name, controllerName, version, reporter, features = [], warnings = [] }: ProviderEntry,
   finding: (policy: string, rule: string, message: string) => AuditFinding,
 ): readonly AuditFinding[] {
   const provider = name ?? controllerName;
-  const who = version === undefined ? provider : `${provider} ${version}`;
+  // Our own messages name the provider.
+  const who =
+    reporter === NETWORK_POLICY_STATUS_MANAGER
+      ? ''
+      : `${version === undefined ? provider : `${provider} ${version}`}: `;
   return [
     ...features
       .filter(({ status }) => status !== 'True')
       .map((feature): AuditFinding => {
-        const one = finding(
-          SUPPORT,
-          `${provider}/${feature.type}`,
-          `${who}: ${effectOf(feature)}${withPaths(feature)}`,
-        );
+        const one = finding(SUPPORT, `${provider}/${feature.type}`, `${who}${effectOf(feature)}${withPaths(feature)}`);
         return feature.status === 'False' ? one : { ...one, result: 'error' };
       }),
     ...warnings.map(({ type, message }): AuditFinding => ({
-      ...finding(LIMITS, `${provider}/${type}`, `${who}: ${message}`),
+      ...finding(LIMITS, `${provider}/${type}`, `${who}${message}`),
       mode: 'monitor',
     })),
   ];
 }
 
 function effectOf({ effect }: FeatureEntry): string {
-  return effect === undefined ? '' : `${effect}, `;
+  return effect === undefined ? '' : `${effect}: `;
 }
 
 function withPaths({ message, paths = [] }: FindingEntry): string {

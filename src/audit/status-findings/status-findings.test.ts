@@ -10,6 +10,7 @@ import {
   customResourceDefinition,
   knownKind,
   type KubernetesObject,
+  NETWORK_POLICY_STATUS_MANAGER,
   NETWORK_POLICY_STATUSES,
   type OwnKind,
 } from '../../resources/index.ts';
@@ -208,15 +209,23 @@ describe('findings in the statuses of a cluster', () => {
             ],
             warnings: [{ type: 'PortCount', message: 'too many' }],
           },
+          {
+            controllerName: 'cilium.io/agent',
+            name: 'cilium',
+            version: 'v1.15.4',
+            reporter: NETWORK_POLICY_STATUS_MANAGER,
+            features: [{ ...feature, type: 'EndPort', status: 'False', message: 'Cilium 1.15.4 allows only port 3' }],
+          },
         ],
         findings: [{ type: 'AllowsNothing', message: 'it allows nothing' }],
       },
     );
     await until(() => findings.of('shop').length > 0);
     assert.deepEqual(findings.of('shop').map(brief), [
-      'netpol/support | agent/EndPort | fail | protect | NetworkPolicy | egress |  | agent 1.2: RuleDropped, ranges of ports have no effect (spec.egress[0].ports[0])',
+      'netpol/support | agent/EndPort | fail | protect | NetworkPolicy | egress |  | agent 1.2: RuleDropped: ranges of ports have no effect (spec.egress[0].ports[0])',
       'netpol/support | agent/Sctp | error | protect | NetworkPolicy | egress |  | agent 1.2: not examined',
       'netpol/limits | agent/PortCount | fail | monitor | NetworkPolicy | egress |  | agent 1.2: too many',
+      'netpol/support | cilium/EndPort | fail | protect | NetworkPolicy | egress |  | Cilium 1.15.4 allows only port 3',
       'netpol/advice | AllowsNothing | fail | monitor | NetworkPolicy | egress |  | it allows nothing',
     ]);
     assert.equal(findings.of('shop')[0]?.object.uid, uid);

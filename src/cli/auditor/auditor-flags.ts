@@ -1,6 +1,6 @@
 // The flags of `portcullis auditor`.
 import { Command, Option } from 'commander';
-import { DEFAULT_EXEMPT_NAMESPACES } from '../../resources/index.ts';
+import { DEFAULT_EXEMPT_NAMESPACES, REPORT_FORMATS } from '../../resources/index.ts';
 import {
   addClusterPolicyFlags,
   addLogFlags,
@@ -36,6 +36,8 @@ const WORKERS = 2;
 export interface AuditorFlags extends MemberFlags, LogFlags, ClusterPolicyFlags, SourceFlags, VerificationFlags {
   readonly namespace: string;
   readonly exemptNamespaces: readonly string[];
+  /** `served`: OpenReports. */
+  readonly reports: keyof typeof REPORT_FORMATS | 'served';
   readonly includeSecrets?: true;
   readonly leaderElect: boolean;
   readonly leaseDuration: string;
@@ -56,6 +58,12 @@ export function auditorCommandWithFlags(): Command {
       new Option('--exempt-namespaces <names>', 'namespaces that policies of the cluster do not apply to')
         .default(DEFAULT_EXEMPT_NAMESPACES, DEFAULT_EXEMPT_NAMESPACES.join())
         .argParser(namespaceNames),
+    )
+    .addOption(
+      new Option('--reports <api>', 'API of the reports that findings are written as, where the cluster serves it')
+        // Charts write the value of auditor.reports.
+        .choices(['served', ...Object.keys(REPORT_FORMATS)])
+        .default('openreports'),
     )
     .option('--include-secrets', 'read Secrets, if a policy is for them')
     .option('--leader-elect', 'audit only while this process is the leader', true)

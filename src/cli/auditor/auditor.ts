@@ -8,16 +8,18 @@ import {
   logFindings,
   LookedUpObjects,
   MatchedStatusController,
+  REPORT_LABELS,
   ReportWriter,
   RevisionPreviews,
   StatusFindings,
+  unreadAnnotation,
 } from '../../audit/index.ts';
 import { KubernetesCluster } from '../../cluster/index.ts';
 import { CLUSTER_OWNER, EvaluationHost } from '../../evaluation/index.ts';
 import { createLog, type Logger } from '../../log/index.ts';
 import { MetricsEndpoint } from '../../metrics/index.ts';
-import { AUDITOR_FIELD_MANAGER, namespaceOfPolicyId } from '../../resources/index.ts';
-import { controlledCluster, Runtime, SharedCaches } from '../../runtime/index.ts';
+import { AUDITOR_FIELD_MANAGER, namespaceOfPolicyId, REPORT_FORMATS } from '../../resources/index.ts';
+import { aborted, controlledCluster, Runtime, SharedCaches } from '../../runtime/index.ts';
 import { endThreads, runInBackground } from '../../threads/index.ts';
 import { connectionOf, folderUrl, policyCluster } from '../daemon-flags.ts';
 import { electionTimes, leaderElection } from '../controller/leader-election.ts';
@@ -30,6 +32,8 @@ import { auditorCommandWithFlags, type AuditorFlags } from './auditor-flags.ts';
 
 /** The Lease of leader election. */
 const LEASE = 'portcullis-auditor';
+/** Of an auditor that waits for nobody: its Lease only shows that it works. Milliseconds. */
+const PRESENCE_TIMES = { leaseDurationMs: 60_000, renewDeadlineMs: 50_000, retryPeriodMs: 20_000 } as const;
 
 export function auditorCommand(): Command {
   return auditorCommandWithFlags().action(auditor);
@@ -79,16 +83,30 @@ async function auditor(flags: AuditorFlags): Promise<void> {
   logFindings(audit, log);
   const exceptionCaches = new SharedCaches(controlled);
   const statuses = new StatusFindings(controlled);
-  const reports = new ReportWriter({ ...controlled, findings: [audit, statuses] });
+  const format = REPORT_FORMATS[flags.reports === 'served' ? 'openreports' : flags.reports];
+  const reports = new ReportWriter({ ...controlled, findings: [audit, statuses], format });
   const { metrics } = controlled;
-  const election = { connection, fieldManager: AUDITOR_FIELD_MANAGER, times, namespace, name: LEASE, log, metrics };
-  const elector = leaderElection(running, election);
+  const elector = leaderElection(running, {
+    connection,
+    fieldManager: AUDITOR_FIELD_MANAGER,
+    times: flags.leaderElect ? times : PRESENCE_TIMES,
+    namespace,
+    name: LEASE,
+    labels: REPORT_LABELS,
+    annotations: () => unreadAnnotation(audit.unreadKinds()),
+    log,
+    metrics,
+  });
   const runtime = new Runtime({ log, ...(flags.leaderElect ? { elector } : {}) })
     .add('cache', controlled.caches, exceptions)
     .add('leader', audit, statuses, reports, previews, new AuditStatusController({ ...controlled, audited: audit }))
     // Without `ready`: an older installation does not serve the kind.
     .add('cache', { name: 'exception caches', start: (signal) => exceptionCaches.start(signal) })
     .add('leader', new MatchedStatusController({ ...controlled, caches: exceptionCaches, audited: audit }));
+  if (!flags.leaderElect) {
+    // Shows controllers that an auditor works.
+    runtime.add('leader', { name: 'presence', start: (signal) => elector.run(signal, aborted) });
+  }
   const pages = new MetricsEndpoint([controlled]);
   const operations = operationsServer(flags, pages, () => runtime.notReady());
   running.defer(() => operations.stop());

@@ -11,6 +11,7 @@ import {
 import { CliError, usageError } from '../errors.ts';
 import { addClusterFlags, type ClusterFlags, connect } from './cluster-flags.ts';
 import { durationMs } from './duration.ts';
+import { jsonPathGoal } from './json-path-goal.ts';
 import { keyIn, objectName, selectResources } from './resource-arguments.ts';
 import { type WaitGoal, waitFor, waitUntilGone } from './wait-for.ts';
 
@@ -24,10 +25,7 @@ export function waitCommand(): Command {
     new Command('wait')
       .description('wait until objects have a condition or a value, or are deleted')
       .argument('<resources...>', 'TYPE NAME…, or TYPE/NAME…')
-      .requiredOption(
-        '--for <what>',
-        'condition=NAME[=VALUE], jsonpath=.status.phase=VALUE (also {.status.phase}), create or delete',
-      )
+      .requiredOption('--for <what>', 'condition=NAME[=VALUE], jsonpath={.status.phase}[=VALUE], create or delete')
       .option('--timeout <duration>', 'timeout, such as 30s or 5m', '30s'),
   )
     .addHelpText(
@@ -96,15 +94,11 @@ function parseGoal(text: string): WaitGoal {
     const [name, value = 'true'] = rest;
     return (object) => conditionOf(object, name)?.toLowerCase() === value.toLowerCase();
   }
-  if (form === 'jsonpath' && rest.length === 2) {
-    const path = (rest[0] ?? '')
-      .replace(/^\{?\.?/, '')
-      .replace(/\}$/, '')
-      .split('.');
-    return (object) => object !== undefined && String(valueOfPath(object, path)) === rest[1];
+  if (form === 'jsonpath') {
+    return jsonPathGoal(rest.join('='));
   }
   throw usageError(
-    `--for ${text}: expected condition=NAME, condition=NAME=VALUE, jsonpath=.path.to.field=VALUE, create or delete`,
+    `--for ${text}: expected condition=NAME, condition=NAME=VALUE, jsonpath=.path.to.field[=VALUE], create or delete`,
   );
 }
 
@@ -117,17 +111,4 @@ function conditionOf(object: KubernetesObject | undefined, name: string): string
     }
   }
   return undefined;
-}
-
-/** The value at a path in which numbers are indexes of lists. */
-function valueOfPath(value: unknown, path: readonly string[]): unknown {
-  return path.reduce<unknown>(
-    (inside, key) =>
-      Array.isArray(inside)
-        ? inside[Number(key)]
-        : isJsonObject(inside) && Object.hasOwn(inside, key)
-          ? inside[key]
-          : undefined,
-    value,
-  );
 }

@@ -1,7 +1,7 @@
 // The election of a leader among replicas of one process.
 import { type Connection, KubernetesCluster } from '../../cluster/index.ts';
 import type { Logger } from '../../log/index.ts';
-import { type ControlledCluster, LeaderElector } from '../../runtime/index.ts';
+import { type ControlledCluster, LeaderElector, type LeaderElectorOptions } from '../../runtime/index.ts';
 import { durationMs } from '../cluster/duration.ts';
 import { usageError } from '../errors.ts';
 
@@ -31,7 +31,7 @@ export function electionTimes(flags: { readonly leaseDuration: string }): {
   };
 }
 
-export interface LeaderElectionOptions {
+export interface LeaderElectionOptions extends Pick<LeaderElectorOptions, 'labels' | 'annotations'> {
   readonly connection: Connection;
   readonly fieldManager: string;
   readonly times: ReturnType<typeof electionTimes>;
@@ -44,8 +44,8 @@ export interface LeaderElectionOptions {
 
 /** An elector with a client of its own, so that no other request delays the election. @param running ends the client */
 export function leaderElection(running: AsyncDisposableStack, options: LeaderElectionOptions): LeaderElector {
-  const { connection, fieldManager, times, namespace, name, log, metrics } = options;
+  const { connection, fieldManager, times, ...election } = options;
   const requestTimeoutMs = Math.trunc(times.renewDeadlineMs * ELECTION_REQUEST_SHARE);
   const cluster = running.use(new KubernetesCluster(connection, { fieldManager, requestTimeoutMs }));
-  return new LeaderElector({ ...times, cluster, namespace, name, log, metrics });
+  return new LeaderElector({ ...times, ...election, cluster });
 }

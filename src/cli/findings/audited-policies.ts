@@ -1,5 +1,5 @@
 // What the statuses of policies say about how much of the cluster is scanned.
-import { auditPolicyName, isStatusPolicy } from '../../audit/index.ts';
+import { auditPolicyName } from '../../audit/index.ts';
 import { type Cluster, isNotFound, listReadable } from '../../cluster/index.ts';
 import { type AdmissionPolicyObject, type OwnKind, POLICY_KINDS, textOf, valueAt } from '../../resources/index.ts';
 import { isPolicyNamed, unknownPolicy } from '../policy/policy-names.ts';
@@ -24,27 +24,36 @@ export async function auditedPolicies(cluster: Cluster, namespace: string): Prom
   return (await Promise.all(POLICY_KINDS.map((kind) => ofKind(cluster, kind, namespace)))).flat();
 }
 
+/** Which policies there are, besides those with coverage. */
+export interface OtherPolicies {
+  /** In reports. */
+  readonly reported: readonly string[];
+  /** Whether all reports are read. */
+  readonly isAllRead: boolean;
+  /** See statusPolicies. */
+  readonly ofStatuses: readonly string[] | undefined;
+}
+
 /**
  * The coverage by named policies, and what could not be read of any.
- * @param reported policies in reports
- * @param isAllRead whether there are no other reports
  * @throws CliError when there is no such policy
  */
 export function coverageOfNamed(
   names: readonly string[],
   all: readonly PolicyCoverage[],
-  reported: readonly string[],
-  isAllRead: boolean,
+  { reported, isAllRead, ofStatuses }: OtherPolicies,
 ): readonly PolicyCoverage[] {
   const unread = all.filter((one) => !isPolicy(one));
-  const known = [...new Set([...all.filter(isPolicy).map(({ policy }) => policy), ...reported])];
-  const unknown = names.find((name) => !isStatusPolicy(name) && !known.some((policy) => isPolicyNamed(policy, name)));
-  if (unknown !== undefined && isAllRead && unread.length === 0) {
+  const known = [...new Set([...all.filter(isPolicy).map(({ policy }) => policy), ...reported, ...(ofStatuses ?? [])])];
+  const unknown = names.find((name) => !known.some((policy) => isPolicyNamed(policy, name)));
+  if (unknown !== undefined && isAllRead && unread.length === 0 && ofStatuses !== undefined) {
     throw unknownPolicy(unknown, known);
   }
   const named = names.flatMap((name) => {
     const own = all.filter(({ policy }) => isPolicyNamed(policy, name));
-    return own.length > 0 ? own : [{ policy: name, state: 'Unknown', ...NO_COVERAGE }];
+    const others = known.filter((policy) => isPolicyNamed(policy, name));
+    const uncovered = others.length > 0 ? others : [name];
+    return own.length > 0 ? own : uncovered.map((policy) => ({ policy, state: 'Unknown', ...NO_COVERAGE }));
   });
   return [...named, ...unread];
 }

@@ -30,6 +30,9 @@ const POLICY_COLUMNS: readonly Column<PolicyCoverage>[] = [
   { header: 'MESSAGE', cell: ({ message }) => oneLine(message) },
 ];
 
+/** Reasons of a policy that no auditor judges by. */
+const UNAUDITED: ReadonlySet<string> = new Set(['NotAudited', 'NoAuditor', 'AuditorStopped']);
+
 export function findingsTable(report: FindingsReport, options: TableOptions): string {
   const { findings } = report;
   const uncovered = uncoveredPolicies(report);
@@ -54,15 +57,16 @@ export function findingsMarkdown(report: FindingsReport, options: TableOptions):
 
 /** Policies by which not all objects are judged; one line where that is so of all. */
 function uncoveredPolicies({ policies }: FindingsReport): readonly PolicyCoverage[] {
-  return isNeverAudited(policies) ? [] : policies.filter((one) => !isCovered(one));
+  return isUnaudited(policies) ? [] : policies.filter((one) => !isCovered(one));
 }
 
 function isCovered({ state }: PolicyCoverage): boolean {
   return state === 'Complete';
 }
 
-function isNeverAudited(policies: readonly PolicyCoverage[]): boolean {
-  return policies.length > 0 && policies.every(({ reason }) => reason === 'NotAudited');
+/** Whether no auditor works, which is one line for all policies. */
+function isUnaudited(policies: readonly PolicyCoverage[]): boolean {
+  return policies.length > 0 && policies.every(({ reason }) => UNAUDITED.has(reason));
 }
 
 function columnsOf({ isWide, withSource, now }: TableOptions): readonly Column<StoredFinding>[] {
@@ -110,9 +114,9 @@ function summaryText(report: FindingsReport): string {
 
 /** Never empty: what is not found may not have been looked for. */
 function coverageTexts({ findings, policies }: FindingsReport): readonly string[] {
-  if (isNeverAudited(policies)) {
+  if (isUnaudited(policies)) {
     return [
-      'What was scanned is not known: no policy has a status.audit, which the auditor writes. `portcullis audit` scans now, with your rights.',
+      `What was scanned is not known: ${oneLine(policies[0]?.message ?? '')}. \`portcullis audit\` scans now, with your rights.`,
     ];
   }
   const known = policies.filter(isPolicy);

@@ -11,6 +11,7 @@ import { terminalWidth } from '../table.ts';
 import { auditedPolicies, coverageOfNamed, isUncovered } from './audited-policies.ts';
 import { findingsMarkdown, type FindingsReport, findingsTable, type TableOptions } from './findings-text.ts';
 import { readReports, type ReportScope } from './read-reports.ts';
+import { statusPolicies } from './status-policies.ts';
 import {
   FINDING_ORDERS,
   type FindingFilter,
@@ -63,7 +64,7 @@ export function findingsCommand(): Command {
         ),
       )
       .option('--since <duration>', 'only what is new or changed since then, such as 24h')
-      .option('--all-sources', 'also of other products that write OpenReports')
+      .option('--all-sources', 'also of other products that write OpenReports or PolicyReports')
       .addOption(new Option('--sort-by <column>', 'order; age: oldest first').choices(FINDING_ORDERS).default('policy'))
       .addOption(
         new Option('--fail-on <result>', 'exit with 1 for these; warn: for failures, too')
@@ -103,20 +104,21 @@ async function readFindings(
   { scope, filter }: Selection,
   order: FindingOrder,
 ): Promise<FindingsReport> {
-  const [{ reports, unread }, policies] = await Promise.all([
+  const { policies: names } = filter;
+  const [{ reports, unread }, policies, ofStatuses] = await Promise.all([
     readReports(cluster, scope),
     auditedPolicies(cluster, namespace),
+    names === undefined ? [] : statusPolicies(cluster),
   ]);
   const stored = reports.flatMap(storedFindings);
-  const { policies: names } = filter;
-  const reported = stored.map(({ policy }) => policy);
+  const others = { reported: stored.map(({ policy }) => policy), isAllRead: unread.length === 0, ofStatuses };
   return {
     findings: sortedFindings(
       stored.filter((one) => isWanted(one, filter)),
       order,
     ),
     unread,
-    policies: names === undefined ? policies : coverageOfNamed(names, policies, reported, unread.length === 0),
+    policies: names === undefined ? policies : coverageOfNamed(names, policies, others),
   };
 }
 

@@ -1,7 +1,15 @@
 // The reports of a cluster that a user may read, and what the user may not.
 import { REPORT_SELECTOR } from '../../audit/index.ts';
 import { type Cluster, isNotFound, listAll, unlessForbidden } from '../../cluster/index.ts';
-import { CLUSTER_REPORTS, knownKind, type OpenReport, REPORTS, type ResourceType } from '../../resources/index.ts';
+import {
+  apiVersionOf,
+  groupResourceOf,
+  knownKind,
+  type OpenReport,
+  REPORT_FORMATS,
+  type ReportFormat,
+  type ResourceType,
+} from '../../resources/index.ts';
 import { counted } from '../output.ts';
 
 /** Some 4 MB of reports. */
@@ -35,43 +43,72 @@ interface ReadReports {
 /** @throws ApiError, ClusterError when the cluster fails */
 export async function readReports(cluster: Cluster, scope: ReportScope): Promise<ReadReports> {
   const { namespace } = scope;
-  const parts = await Promise.all([
-    ...(namespace === '' ? [] : [namespacedReports(cluster, scope)]),
-    ...(namespace === undefined || namespace === '' ? [clusterReports(cluster, scope)] : []),
-  ]);
+  const formats = await servedFormats(cluster);
+  const parts = await Promise.all(
+    formats.flatMap(({ reports, clusterReports }) => [
+      ...(namespace === '' ? [] : [namespacedReports(cluster, reports, scope)]),
+      ...(namespace === undefined || namespace === '' ? [reportsOfNone(cluster, clusterReports, scope)] : []),
+    ]),
+  );
   return { reports: parts.flatMap(({ reports }) => reports), unread: parts.flatMap(({ unread }) => unread) };
 }
 
-async function clusterReports(cluster: Cluster, scope: ReportScope): Promise<ReadReports> {
-  const message = 'you may not list clusterreports.openreports.io: nothing is known of objects without a namespace';
-  return await unlessNotServed(CLUSTER_REPORTS, async () => {
-    const reports = await unlessForbidden(list(cluster, CLUSTER_REPORTS, scope));
-    return reports === undefined ? forbidden(CLUSTER_REPORTS, message) : { reports, unread: [] };
+/** Those that the cluster has. Where it has none, that is said of OpenReports. */
+async function servedFormats({ discovery }: Cluster): Promise<readonly ReportFormat[]> {
+  const { openreports, wgpolicyk8s } = REPORT_FORMATS;
+  const found = await Promise.all(
+    [openreports, wgpolicyk8s].map(async (format) => {
+      const served = await discovery.find(apiVersionOf(format.reports), format.reports.kind);
+      return served === undefined ? [] : [format];
+    }),
+  );
+  const formats = found.flat();
+  return formats.length > 0 ? formats : [openreports];
+}
+
+async function reportsOfNone(
+  cluster: Cluster,
+  type: ResourceType<OpenReport>,
+  scope: ReportScope,
+): Promise<ReadReports> {
+  return await unlessNotServed(type, async () => {
+    const reports = await unlessForbidden(list(cluster, type, scope));
+    return reports === undefined
+      ? forbidden(type, ': nothing is known of objects without a namespace')
+      : { reports, unread: [] };
   });
 }
 
-async function namespacedReports(cluster: Cluster, scope: ReportScope): Promise<ReadReports> {
+async function namespacedReports(
+  cluster: Cluster,
+  type: ResourceType<OpenReport>,
+  scope: ReportScope,
+): Promise<ReadReports> {
   const { namespace } = scope;
-  return await unlessNotServed(REPORTS, async () => {
-    const all = await unlessForbidden(list(cluster, REPORTS, scope, namespace));
+  return await unlessNotServed(type, async () => {
+    const all = await unlessForbidden(list(cluster, type, scope, namespace));
     if (all !== undefined) {
       return { reports: all, unread: [] };
     }
     return namespace === undefined
-      ? await reportsOfNamespaces(cluster, scope)
-      : forbidden(REPORTS, `you may not list reports.openreports.io in the namespace ${namespace}`);
+      ? await reportsOfNamespaces(cluster, type, scope)
+      : forbidden(type, ` in the namespace ${namespace}`);
   });
 }
 
 /** One by one, for a user who may not list those of all. */
-async function reportsOfNamespaces(cluster: Cluster, scope: ReportScope): Promise<ReadReports> {
+async function reportsOfNamespaces(
+  cluster: Cluster,
+  type: ResourceType<OpenReport>,
+  scope: ReportScope,
+): Promise<ReadReports> {
   const known = await unlessForbidden(listAll(cluster, NAMESPACES));
   const names = known?.items.map(({ metadata }) => metadata.name ?? '') ?? [scope.ownNamespace];
   const reports: OpenReport[] = [];
   let readable = 0;
   for (let start = 0; start < names.length; start += CONCURRENCY) {
     const some = names.slice(start, start + CONCURRENCY);
-    const lists = await Promise.all(some.map((name) => unlessForbidden(list(cluster, REPORTS, scope, name))));
+    const lists = await Promise.all(some.map((name) => unlessForbidden(list(cluster, type, scope, name))));
     readable += lists.filter((one) => one !== undefined).length;
     reports.push(...lists.flatMap((one) => one ?? []));
   }
@@ -80,7 +117,7 @@ async function reportsOfNamespaces(cluster: Cluster, scope: ReportScope): Promis
       ? `of all namespaces: those of ${readable === 0 ? 'none' : scope.ownNamespace} were read`
       : `of all namespaces: those of ${readable} of ${counted(names.length, 'namespace')} were read`;
   const isAll = known !== undefined && readable === names.length;
-  const { unread } = forbidden(REPORTS, `you may not list reports.openreports.io ${which}`);
+  const { unread } = forbidden(type, ` ${which}`);
   return { reports, unread: isAll ? [] : unread };
 }
 
@@ -110,6 +147,8 @@ async function unlessNotServed(type: ResourceType, read: () => Promise<ReadRepor
   }
 }
 
-function forbidden({ kind }: ResourceType, message: string): ReadReports {
-  return { reports: [], unread: [{ kind, reason: 'Forbidden', message }] };
+/** @param what of them */
+function forbidden(type: ResourceType, what: string): ReadReports {
+  const message = `you may not list ${groupResourceOf(type)}${what}`;
+  return { reports: [], unread: [{ kind: type.kind, reason: 'Forbidden', message }] };
 }

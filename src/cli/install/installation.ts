@@ -11,7 +11,8 @@ import {
   POLICIES_GROUP,
   POLICY_KINDS,
   POLICY_SERVERS,
-  REPORTS,
+  REPORT_FORMATS,
+  reportDefinitions,
   type ResourceType,
   textsOf,
   valueAt,
@@ -364,9 +365,12 @@ function isShared({ resource }: ResourceType): boolean {
   return [CRDS, NAMESPACES, POLICY_SERVERS].some((type) => type.resource === resource);
 }
 
-/** Whether a kind of OpenReports is there that no installation brought. */
+/** Whether a kind of reports is there that no installation brought. */
 function isOfOtherReports(live: KubernetesObject): boolean {
-  return live.metadata.name?.endsWith(`.${REPORTS.group}`) === true && !isInstalledObject(live);
+  const names = Object.values(REPORT_FORMATS).flatMap((format) =>
+    reportDefinitions(format).map(({ metadata }) => metadata.name),
+  );
+  return names.includes(live.metadata.name) && !isInstalledObject(live);
 }
 
 /** Why the controller would not manage a PolicyServer. One whose Deployment it already manages is ours. */

@@ -8,7 +8,6 @@ import { isRunning } from '../../governance/index.ts';
 import { OTHER_CONTROLLERS } from '../../governance/access-rules/index.ts';
 import {
   ALL_KINDS,
-  CLUSTER_REPORTS,
   CONFIGURATION_POLICIES,
   GOVERNANCE_KINDS,
   keyOf,
@@ -20,7 +19,7 @@ import {
   POLICY_EXCEPTIONS,
   POLICY_SERVERS,
   PRUNE_FINALIZER,
-  REPORTS,
+  REPORT_FORMATS,
   type ResourceType,
   UNINSTALLED,
 } from '../../resources/index.ts';
@@ -60,7 +59,10 @@ import { checkNamespace, checkRights } from './preflight.ts';
 const INSTALLED = 'app.kubernetes.io/part-of=portcullis';
 /** Selects objects that the controller created. */
 const MANAGED = 'app.kubernetes.io/managed-by=portcullis';
-const REPORT_KINDS: readonly ResourceType[] = [REPORTS, CLUSTER_REPORTS];
+const REPORT_KINDS: readonly ResourceType[] = Object.values(REPORT_FORMATS).flatMap(({ reports, clusterReports }) => [
+  reports,
+  clusterReports,
+]);
 const CONTROLLER_PODS = 'app.kubernetes.io/name=portcullis,app.kubernetes.io/component=controller';
 /** Kinds that only the controller writes. */
 const RECORDS = OWN_KINDS.filter((kind) => kind.group !== POLICIES_GROUP && kind !== POLICY_EXCEPTIONS);

@@ -49,7 +49,7 @@ export function isAudited(controller: KubernetesObject): boolean {
 /** One finding for each kind that the auditor may not read, by what it wrote into statuses. */
 function missingRights(policies: readonly AdmissionPolicyObject[]): readonly Finding[] {
   const missing = policies.flatMap(
-    ({ status }) => status?.audit?.kinds.flatMap(({ missingRule }) => missingRule ?? []) ?? [],
+    ({ status }) => status?.audit?.kinds?.flatMap(({ missingRule }) => missingRule ?? []) ?? [],
   );
   const kinds = missing.flatMap(({ apiGroups: [group = ''], resources: [resource = ''] }) =>
     groupResourceOf({ group, resource }),

@@ -14,7 +14,6 @@ import {
   ADMISSION_POLICY_GROUPS,
   CLUSTER_ADMISSION_POLICIES,
   CLUSTER_ADMISSION_POLICY_GROUPS,
-  CLUSTER_REPORTS,
   CONTEXT_AWARE_LABEL,
   CONTROLLER_REPLICAS,
   GOVERNANCE_GROUP,
@@ -28,7 +27,7 @@ import {
   POLICY_SERVER_REPLICAS,
   POLICY_SERVERS,
   PORTCULLIS_GROUP,
-  REPORTS,
+  REPORT_FORMATS,
 } from '../../resources/index.ts';
 import { commented } from './comments.ts';
 import { explainedRules } from './explained-rules.ts';
@@ -170,7 +169,11 @@ export function userRoles(aggregateWrite: boolean | string): readonly Kubernetes
         verbs: READ,
       },
       { apiGroups: [GOVERNANCE_GROUP], resources: GOVERNANCE_KINDS.map(({ resource }) => resource), verbs: READ },
-      { apiGroups: [REPORTS.group], resources: [REPORTS.resource, CLUSTER_REPORTS.resource], verbs: READ },
+      ...Object.values(REPORT_FORMATS).map(({ reports, clusterReports }) => ({
+        apiGroups: [reports.group],
+        resources: [reports.resource, clusterReports.resource],
+        verbs: READ,
+      })),
     ]),
     role('portcullis-edit', ['edit', 'admin'], String(aggregateWrite), [
       { apiGroups: [POLICIES_GROUP], resources: NAMESPACED, verbs: WRITE },

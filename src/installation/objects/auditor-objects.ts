@@ -26,6 +26,7 @@ const REASONS: ReadonlyMap<string, string> = new Map([
   ['clusteradmissionpolicies/status', 'What policies say about existing objects, in status.audit.'],
   ['leases', 'Leader election.'],
   ['reports', 'Findings, as reports of OpenReports. Of others it changes none, which RBAC cannot say.'],
+  ['policyreports', 'The same where auditor.reports is wgpolicyk8s.'],
 ]);
 
 function explained(rule: AccessRule): AccessRule {
@@ -115,6 +116,7 @@ function podSpec({ namespace, values }: InstallContext): object {
           `--operations-port=${AUDITOR_OPERATIONS_PORT}`,
           `--log-level=${settings.logLevel}`,
           `--log-fmt=${settings.logFormat}`,
+          `--reports=${settings.reports}`,
           ...settings.extraArgs,
         ],
         env: [

@@ -215,8 +215,8 @@ export function valuesDeclaration(version: string): ValueSection {
       logLevel: choice('Lowest level that is logged.', ['info', 'trace', 'debug', 'warn', 'error']),
       logFormat: choice('Format of log lines.', ['json', 'text']),
       reports: choice(
-        'Where findings are kept, besides the ten newest in the status of each policy: in reports of OpenReports where the cluster serves them (served), or with their CustomResourceDefinitions, which are then installed (openreports) and never deleted.',
-        ['served', 'openreports'],
+        'Where findings are kept, besides the ten newest in the status of each policy: in reports of OpenReports where the cluster serves them (served), or with their CustomResourceDefinitions, which are then installed and never deleted: those of OpenReports (openreports), or of the API before it, PolicyReports (wgpolicyk8s).',
+        ['served', 'openreports', 'wgpolicyk8s'],
       ),
       resources: object(
         'Resource requests and limits of an auditor pod. The limit of cpu is its share of the processor: with less, it only takes longer.',

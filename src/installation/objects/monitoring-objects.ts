@@ -1,6 +1,6 @@
 // Objects for the Prometheus operator: pods to scrape, and alerts.
 import type { KubernetesObject } from '../../resources/index.ts';
-import { AUDITOR, componentLabels, CONTROLLER, type InstallContext, podSelector } from './naming.ts';
+import { componentLabels, CONTROLLER, type InstallContext, podSelector } from './naming.ts';
 
 const VERSION = 'monitoring.coreos.com/v1';
 
@@ -162,10 +162,10 @@ export const ALERTS: readonly Alert[] = [
   {
     name: 'PortcullisAuditorStopped',
     severity: 'warning',
-    // Where none has led for hours, it is switched off.
-    when: `sum(max_over_time(leader_election_master_status{name="${AUDITOR}"}[6h])) > 0 unless sum(leader_election_master_status{name="${AUDITOR}"}) > 0`,
+    when: 'max(portcullis_auditor_absent) > 0',
     lasting: '15m',
-    summary: 'No auditor works: what statuses and reports say about existing objects is out of date.',
+    summary:
+      'No auditor works: statuses of policies say that existing objects are not known, and reports are out of date.',
     whatToDo: 'Check the pods of the auditor. `portcullis doctor` says what is wrong with its Deployment.',
   },
   {

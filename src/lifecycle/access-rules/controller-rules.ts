@@ -62,6 +62,6 @@ export const CONTROLLER_NAMESPACE_RULES: readonly AccessRule[] = [
   {
     apiGroups: ['coordination.k8s.io'],
     resources: ['leases'],
-    verbs: ['get', 'create', 'update', 'delete'],
+    verbs: ['get', 'list', 'create', 'update', 'delete'],
   },
 ];

@@ -8,11 +8,14 @@ import {
   setCondition,
   setReadiness,
   setUninstalled,
+  unknownAudit,
 } from '../../resources/index.ts';
 import { POLICY_ACTIVE, POLICY_UP_TO_DATE } from './admission-policy-status.ts';
 import { REASONS } from '../../rollout/index.ts';
 
 const POLICY_MESSAGE = 'Portcullis was uninstalled: requests are admitted without the policy';
+/** Of what the status says about existing objects. */
+const UNAUDITED = { reason: REASONS.uninstalled, message: 'Portcullis was uninstalled' } as const;
 const SERVER_MESSAGE = 'Portcullis was uninstalled: there are no policy servers';
 
 /** The status of a policy that nothing enforces or audits any more; undefined where Portcullis never wrote one. */
@@ -21,12 +24,15 @@ export function uninstalledPolicyStatus(policy: AdmissionPolicyObject, now: numb
   if (status === undefined) {
     return undefined;
   }
+  const { audit } = status;
+  const existing = audit && {
+    audit: unknownAudit(audit, metadata.generation ?? 0, { since: now, because: UNAUDITED }),
+  };
   // Of policies of other controllers, the auditor alone wrote something.
-  const { audit, ...unaudited } = status;
   if (status.phase === undefined) {
-    return audit === undefined ? undefined : unaudited;
+    return existing && { ...status, ...existing };
   }
-  const { serving: _serving, nextRetry: _retry, monitored: _monitored, ...before } = unaudited;
+  const { serving: _serving, nextRetry: _retry, monitored: _monitored, ...before } = status;
   const { observedGeneration = metadata.generation ?? 0 } = status;
   const about = { status: 'False', reason: REASONS.uninstalled, message: POLICY_MESSAGE, observedGeneration } as const;
   const conditions = [POLICY_ACTIVE, POLICY_UP_TO_DATE].reduce(
@@ -35,6 +41,7 @@ export function uninstalledPolicyStatus(policy: AdmissionPolicyObject, now: numb
   );
   return {
     ...before,
+    ...existing,
     policyStatus: 'unscheduled',
     mode: 'unknown',
     phase: 'Pending',

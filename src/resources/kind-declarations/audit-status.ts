@@ -50,31 +50,36 @@ const LISTED_FINDING = object('An object that the policy would reject.', {
   message: optional(message('Why, shortened.')),
 });
 
-/** Written by the auditor, all else of the status by the controller. */
+/** Written by the auditor, and while none works by the controller, which writes all else of the status. */
 export const AUDIT_STATUS = object(
-  'What the policy says about existing objects. Written by the auditor; absent while that is not known, as without an auditor.',
+  'What the policy says about existing objects. Written by the auditor, and while none works by the controller.',
   {
     summary: text('The number of findings; with `+` where not all objects are known; `Unknown`; or `NotAuditable`.'),
     state: choice(
-      '`Complete`: all objects are judged. `Pending`: the policy is new or changed, and they are yet to be. `Incomplete`: some objects are not known, and more may be rejected than were found. `NotAuditable`: existing objects do not say what the policy asks.',
-      ['Complete', 'Pending', 'Incomplete', 'NotAuditable'],
+      '`Complete`: all objects are judged. `Pending`: the policy is new or changed, and they are yet to be. `Incomplete`: some objects are not known, and more may be rejected than were found. `NotAuditable`: existing objects do not say what the policy asks. `Unknown`: no auditor keeps this current; what else is here was known before `since`.',
+      ['Complete', 'Pending', 'Incomplete', 'NotAuditable', 'Unknown'],
     ),
     reason: text('The reason, in CamelCase for programs.', { maxLength: 1024 }),
     message: message('The reason, for users.'),
-    observedGeneration: integer('The `metadata.generation` of the policy that judged.', {
-      format: 'int64',
-      minimum: 0,
-    }),
+    since: optional(time('Since when no auditor keeps this current. With the state `Unknown` only.')),
+    observedGeneration: optional(
+      integer('The `metadata.generation` of the policy that judged. Absent: none has.', {
+        format: 'int64',
+        minimum: 0,
+      }),
+    ),
     lastCompleteScan: optional(
       time(
         'Since when all objects are known, at least: it is written with other changes, else once an hour. The metrics of the auditor have the exact time.',
       ),
     ),
-    counts: COUNTS,
-    kinds: list('The kinds of objects, with what is not known of them first.', AUDITED_KIND, {
-      maxItems: MAX_AUDITED_KINDS,
-      'x-kubernetes-list-type': 'atomic',
-    }),
+    counts: optional(COUNTS),
+    kinds: optional(
+      list('The kinds of objects, with what is not known of them first.', AUDITED_KIND, {
+        maxItems: MAX_AUDITED_KINDS,
+        'x-kubernetes-list-type': 'atomic',
+      }),
+    ),
     omittedKinds: optional(integer('Number of kinds that are not listed.', { minimum: 1 })),
     findings: optional(
       list('Objects that the policy would reject, those that changed last first.', LISTED_FINDING, {
@@ -83,6 +88,8 @@ export const AUDIT_STATUS = object(
       }),
     ),
   },
+  // One value, of whoever wrote it last: neither writer leaves fields of the other.
+  { 'x-kubernetes-map-type': 'atomic' },
 );
 
 export type AuditStatus = Infer<typeof AUDIT_STATUS>;

@@ -109,30 +109,61 @@ export type ReportSummary = Required<NonNullable<OpenReport['summary']>>;
 /** A `Report` or `ClusterReport`. */
 export type OpenReport = KubernetesObject & Infer<typeof REPORT_CONTENT>;
 
-const GROUP_VERSION = { group: 'openreports.io', version: 'v1alpha1' } as const;
+/** An API that results can be written in. All else is the same. */
+export interface ReportFormat {
+  /** On the objects of a namespace, and of none. */
+  readonly reports: ResourceType<OpenReport>;
+  readonly clusterReports: ResourceType<OpenReport>;
+  readonly shortNames: readonly [string, string];
+  /** Fields of reports that it has not. */
+  readonly without: readonly (keyof OpenReport & string)[];
+  /** What is written for severities that not all releases have. */
+  readonly severities: Readonly<Partial<Record<ReportSeverityName, ReportSeverityName>>>;
+}
+
+type ReportSeverityName = (typeof REPORT_SEVERITIES)[number];
+
+/** By the names in values and flags. */
+export const REPORT_FORMATS = {
+  openreports: {
+    ...kinds({ group: 'openreports.io', version: 'v1alpha1' }, 'Report'),
+    shortNames: ['reps', 'creps'],
+    without: [],
+    severities: {},
+  },
+  // The one before, which is archived.
+  wgpolicyk8s: {
+    ...kinds({ group: 'wgpolicyk8s.io', version: 'v1alpha2' }, 'PolicyReport'),
+    shortNames: ['polr', 'cpolr'],
+    without: ['source', 'configuration'],
+    severities: { critical: 'high', info: 'low' },
+  },
+} as const satisfies Readonly<Record<string, ReportFormat>>;
 
 /** Reports on the objects of a namespace. */
-export const REPORTS: ResourceType<OpenReport> = {
-  ...GROUP_VERSION,
-  resource: 'reports',
-  kind: 'Report',
-  namespaced: true,
-};
-
+export const REPORTS: ResourceType<OpenReport> = REPORT_FORMATS.openreports.reports;
 /** Reports on the objects of no namespace. */
-export const CLUSTER_REPORTS: ResourceType<OpenReport> = {
-  ...GROUP_VERSION,
-  resource: 'clusterreports',
-  kind: 'ClusterReport',
-  namespaced: false,
-};
+export const CLUSTER_REPORTS: ResourceType<OpenReport> = REPORT_FORMATS.openreports.clusterReports;
+
+function kinds(
+  groupVersion: Pick<ResourceType, 'group' | 'version'>,
+  kind: string,
+): Pick<ReportFormat, 'reports' | 'clusterReports'> {
+  const resource = `${kind.toLowerCase()}s`;
+  return {
+    reports: { ...groupVersion, resource, kind, namespaced: true },
+    clusterReports: { ...groupVersion, resource: `cluster${resource}`, kind: `Cluster${kind}`, namespaced: false },
+  };
+}
 
 /** The CustomResourceDefinitions, for clusters where nothing else brings them. */
-export function reportDefinitions(): readonly KubernetesObject[] {
-  return [definitionOf(REPORTS, 'reps'), definitionOf(CLUSTER_REPORTS, 'creps')];
+export function reportDefinitions(format: ReportFormat = REPORT_FORMATS.openreports): readonly KubernetesObject[] {
+  const [short, clusterShort] = format.shortNames;
+  return [definitionOf(format, format.reports, short), definitionOf(format, format.clusterReports, clusterShort)];
 }
 
 function definitionOf(
+  format: ReportFormat,
   { group, version, resource, kind, namespaced }: ResourceType,
   shortName: string,
 ): KubernetesObject {
@@ -155,7 +186,7 @@ function definitionOf(
           name: version,
           served: true,
           storage: true,
-          schema: { openAPIV3Schema: definedSchema() },
+          schema: { openAPIV3Schema: definedSchema(format) },
           additionalPrinterColumns: [
             column('Kind', '.scope.kind', { isWide: true }),
             column('Name', '.scope.name', { isWide: true }),
@@ -170,14 +201,15 @@ function definitionOf(
   };
 }
 
-function definedSchema(): Schema {
+function definedSchema({ without }: ReportFormat): Schema {
+  const fields = Object.entries(REPORT_CONTENT.properties ?? {});
   return {
     ...REPORT_CONTENT,
     properties: {
       apiVersion: { type: 'string' },
       kind: { type: 'string' },
       metadata: { type: 'object' },
-      ...REPORT_CONTENT.properties,
+      ...Object.fromEntries(fields.filter(([name]) => !without.some((one) => one === name))),
     },
   };
 }

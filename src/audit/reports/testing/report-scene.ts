@@ -6,20 +6,25 @@ import {
   knownKind,
   type KubernetesObject,
   type OpenReport,
-  reportDefinitions,
+  REPORT_FORMATS,
+  type ReportFormat,
   type ReportResult,
-  REPORTS,
   type ResourceType,
 } from '../../../resources/index.ts';
 import { until } from '../../testing/until.ts';
 import { ReportWriter } from '../report-writer.ts';
 import { MemoryFindings } from './memory-findings.ts';
+import { publishedDefinitions } from './published-definitions.ts';
 
 const DEFINITIONS = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
+
+/** A field that the published schema does not have is refused. */
+const STRICT = { fieldValidation: 'Strict' } as const;
 
 /** A cluster with findings, and writers of their reports whose requests are counted and can be refused. */
 export class ReportScene implements AsyncDisposable {
   readonly admin: Cluster;
+  readonly format: ReportFormat;
   readonly findings = new MemoryFindings();
   readonly registry = new Registry();
   /** Lines of the log. */
@@ -32,13 +37,17 @@ export class ReportScene implements AsyncDisposable {
   #running: Promise<void> = Promise.resolve();
   #writer: ReportWriter | undefined;
 
-  private constructor(cluster: EmbeddedCluster) {
+  private constructor(cluster: EmbeddedCluster, format: ReportFormat) {
     this.#cluster = cluster;
+    this.format = format;
     this.admin = cluster.admin;
   }
 
-  static async open({ serves = true }: { readonly serves?: boolean } = {}): Promise<ReportScene> {
-    const scene = new ReportScene(await EmbeddedCluster.open());
+  static async open({
+    serves = true,
+    format = REPORT_FORMATS.openreports,
+  }: { readonly serves?: boolean; readonly format?: ReportFormat } = {}): Promise<ReportScene> {
+    const scene = new ReportScene(await EmbeddedCluster.open(), format);
     if (serves) {
       await scene.serve();
     }
@@ -46,7 +55,7 @@ export class ReportScene implements AsyncDisposable {
   }
 
   async serve(): Promise<void> {
-    for (const definition of reportDefinitions()) {
+    for (const definition of publishedDefinitions(this.format)) {
       await this.admin.create(DEFINITIONS, definition);
     }
   }
@@ -60,6 +69,7 @@ export class ReportScene implements AsyncDisposable {
     this.#writer = new ReportWriter({
       cluster: this.#counted(),
       findings: [this.findings],
+      format: this.format,
       registry: this.registry,
       log: pino({ level: 'debug' }, { write: (line) => void this.lines.push(JSON.parse(line)) }),
       writeDelayMs: 5,
@@ -70,6 +80,7 @@ export class ReportScene implements AsyncDisposable {
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#running;
+    this.#writer = undefined;
   }
 
   /** Waits until a condition about the results of the namespace holds. */
@@ -84,7 +95,7 @@ export class ReportScene implements AsyncDisposable {
   }
 
   async reports(namespace = 'default'): Promise<readonly OpenReport[]> {
-    return (await this.admin.list(REPORTS, { namespace })).items;
+    return (await this.admin.list(this.format.reports, { namespace })).items;
   }
 
   /** Waits until all that is known is written. */
@@ -124,11 +135,11 @@ export class ReportScene implements AsyncDisposable {
       watch: (type, options) => admin.watch(type, options),
       create: async <T extends KubernetesObject>(type: ResourceType<T>, object: KubernetesObject) => {
         check('create', type, object.metadata.name);
-        return await admin.create<T>(type, object);
+        return await admin.create<T>(type, object, STRICT);
       },
       update: async <T extends KubernetesObject>(type: ResourceType<T>, object: KubernetesObject) => {
         check('update', type, object.metadata.name);
-        return await admin.update<T>(type, object);
+        return await admin.update<T>(type, object, STRICT);
       },
       delete: async (type, key, options) => {
         check('delete', type, key.name);

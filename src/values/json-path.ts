@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../resources/index.ts';
+import { isJsonObject } from './json-value.ts';
 
 /** A parsed JSONPath. */
 export interface JsonPath {
