@@ -7,7 +7,7 @@ import {
   type OwnKind,
   REPORT_FORMATS,
   reportDefinitions,
-  type ReportFormat,
+  type ReportApi,
   valueAt,
 } from '../resources/index.ts';
 import { auditor } from './objects/auditor-objects.ts';
@@ -127,7 +127,7 @@ function namespaceObject({ namespace }: InstallContext): readonly KubernetesObje
 }
 
 /** Others may write reports of these kinds, so that Helm keeps them, too. */
-function reportKinds(format: ReportFormat): readonly KubernetesObject[] {
+function reportKinds(format: ReportApi): readonly KubernetesObject[] {
   return reportDefinitions(format).map(({ metadata, ...definition }) => ({
     ...definition,
     metadata: { ...metadata, labels: PRODUCT_LABELS, annotations: { 'helm.sh/resource-policy': 'keep' } },

@@ -230,12 +230,5 @@ export type { NetworkPolicyProvider } from './network-policy/network-policy-prov
 export { NETWORK_POLICY_STATUS_MANAGER, NETWORK_POLICY_STATUSES } from './network-policy/network-policy-status.ts';
 export type { FeatureEntry, NetworkPolicyStatus, ProviderEntry } from './network-policy/network-policy-status.ts';
 export { withoutManagedFields } from './without-managed-fields.ts';
-export {
-  CLUSTER_REPORTS,
-  REPORT_FORMATS,
-  REPORT_RESULTS,
-  REPORT_SEVERITIES,
-  reportDefinitions,
-  REPORTS,
-} from './reports/open-reports.ts';
-export type { OpenReport, ReportFormat, ReportResult, ReportSummary } from './reports/open-reports.ts';
+export { REPORT_FORMATS, REPORT_RESULTS, REPORT_SEVERITIES, reportDefinitions } from './reports/open-reports.ts';
+export type { OpenReport, ReportApi, ReportResult, ReportSummary } from './reports/open-reports.ts';

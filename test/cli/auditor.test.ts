@@ -11,8 +11,8 @@ import {
   customResourceDefinition,
   knownKind,
   OWN_KINDS,
+  REPORT_FORMATS,
   reportDefinitions,
-  REPORTS,
 } from '../../src/resources/index.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { REPORT_SELECTOR } from '../../src/audit/index.ts';
@@ -20,6 +20,7 @@ import { type Lease, LEASES as LEASE_KIND } from '../../src/runtime/index.ts';
 import { portcullis } from './command.ts';
 import { LoggingProcess } from './logging-process.ts';
 
+const { reports: REPORTS } = REPORT_FORMATS.openreports;
 const PODS = knownKind('v1', 'Pod');
 const NAMESPACES = knownKind('v1', 'Namespace');
 const CRDS = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');

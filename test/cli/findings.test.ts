@@ -7,17 +7,17 @@ import { after, before, describe, it } from 'node:test';
 import { EmbeddedCluster, Gateway, kubeconfigText } from '../../src/apiserver/index.ts';
 import {
   CLUSTER_ADMISSION_POLICIES,
-  CLUSTER_REPORTS,
   customResourceDefinition,
   knownKind,
+  REPORT_FORMATS,
   reportDefinitions,
-  REPORTS,
   POLICIES,
   unknownAudit,
 } from '../../src/resources/index.ts';
 import { createLoopbackCertificate } from '../cluster/loopback-certificate.ts';
 import { type CommandResult, portcullis } from './command.ts';
 
+const { reports: REPORTS, clusterReports: CLUSTER_REPORTS } = REPORT_FORMATS.openreports;
 const TOKENS = { admin: 'admin-token', tenant: 'tenant-token', viewer: 'viewer-token' } as const;
 const LABELS = { 'app.kubernetes.io/managed-by': 'portcullis', 'app.kubernetes.io/component': 'auditor' };
 const DEFINITIONS = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');

@@ -10,7 +10,7 @@ import {
   type WatchEvent,
   type WatchOptions,
 } from '../../cluster/index.ts';
-import type { KubernetesObject, OpenReport, ReportFormat, ResourceType } from '../../resources/index.ts';
+import type { KubernetesObject, OpenReport, ReportApi, ResourceType } from '../../resources/index.ts';
 import { ObjectStore, type Runnable, WrittenObjects } from '../../runtime/index.ts';
 import { errorText } from '../../values/index.ts';
 import { REPORT_SELECTOR } from '../access-rules/report-labels.ts';
@@ -25,7 +25,7 @@ const REPORTS_PER_PAGE = 25;
 export interface FollowedReportsOptions {
   readonly cluster: Pick<Cluster, 'list' | 'watch'>;
   readonly type: ResourceType<OpenReport>;
-  readonly format: ReportFormat;
+  readonly format: ReportApi;
   readonly log: Logger;
   /** Called with the namespace of each report that changed; '' of those without one. */
   readonly onChange: (namespace: string) => void;

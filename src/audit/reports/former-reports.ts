@@ -1,6 +1,6 @@
 import { type Cluster, isForbidden, isNotFound, listPages, unlessGone } from '../../cluster/index.ts';
 import type { Logger } from '../../log/index.ts';
-import { keyOf, type OpenReport, REPORT_FORMATS, type ReportFormat, type ResourceType } from '../../resources/index.ts';
+import { keyOf, type OpenReport, REPORT_FORMATS, type ReportApi, type ResourceType } from '../../resources/index.ts';
 import { errorText } from '../../values/index.ts';
 import { REPORT_SELECTOR } from '../access-rules/report-labels.ts';
 
@@ -10,7 +10,7 @@ const REPORTS_PER_PAGE = 25;
 /** Deletes reports that an auditor wrote before it was told to write those of another API. Never rejects. */
 export async function removeFormerReports(
   cluster: Pick<Cluster, 'list' | 'delete'>,
-  format: ReportFormat,
+  format: ReportApi,
   log: Logger,
   signal: AbortSignal,
 ): Promise<void> {

@@ -1,7 +1,7 @@
 // A finding as a result of a report, in the form that Policy Reporter shows right: each with an object and an id of its own.
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../engine/index.ts';
-import { REPORT_FORMATS, type ReportFormat, type ReportResult } from '../../resources/index.ts';
+import { REPORT_FORMATS, type ReportApi, type ReportResult } from '../../resources/index.ts';
 import { inertText } from '../../values/index.ts';
 import type { AuditedObject } from '../audit-result.ts';
 import type { AuditFinding } from '../finding.ts';
@@ -35,7 +35,7 @@ export function reportResult(
   finding: AuditFinding,
   id: string,
   { firstSeen, lastSeen }: ResultTimes,
-  { severities }: Pick<ReportFormat, 'severities'> = REPORT_FORMATS.openreports,
+  { severities }: Pick<ReportApi, 'severities'> = REPORT_FORMATS.openreports,
 ): ReportResult {
   const { policy, rule, severity, category, object, message, objectVersion } = finding;
   const result = writtenResult(finding);

@@ -1,21 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ApiError } from '../../cluster/index.ts';
-import {
-  apiVersionOf,
-  CLUSTER_REPORTS,
-  knownKind,
-  type OpenReport,
-  reportDefinitions,
-  REPORT_FORMATS,
-  REPORTS,
-} from '../../resources/index.ts';
+import { apiVersionOf, knownKind, type OpenReport, reportDefinitions, REPORT_FORMATS } from '../../resources/index.ts';
 import { REPORT_LABELS } from '../access-rules/report-labels.ts';
 import { until } from '../testing/until.ts';
 import { MAX_REPORT_RESULTS } from './report-changes.ts';
 import { podFinding } from './testing/memory-findings.ts';
 import { ReportScene } from './testing/report-scene.ts';
 
+const { reports: REPORTS, clusterReports: CLUSTER_REPORTS } = REPORT_FORMATS.openreports;
 const NAMESPACES = knownKind('v1', 'Namespace');
 const KEY = { namespace: 'default', name: 'portcullis-1' };
 

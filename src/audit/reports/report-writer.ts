@@ -7,7 +7,7 @@ import {
   type ObjectKey,
   type OpenReport,
   REPORT_FORMATS,
-  type ReportFormat,
+  type ReportApi,
   type ReportResult,
   type ResourceType,
   timeText,
@@ -51,7 +51,7 @@ export interface ReportWriterOptions {
   readonly metrics?: RuntimeMetrics;
   readonly clock?: Clock;
   /** Default: OpenReports. */
-  readonly format?: ReportFormat;
+  readonly format?: ReportApi;
   /** Default: {@link WRITE_DELAY_MS}. */
   readonly writeDelayMs?: number;
 }
@@ -62,7 +62,7 @@ export class ReportWriter implements Runnable {
   readonly #options: ReportWriterOptions;
   readonly #cluster: Cluster;
   readonly #clock: Clock;
-  readonly #format: ReportFormat;
+  readonly #format: ReportApi;
   readonly #reports: FollowedReports;
   readonly #clusterReports: FollowedReports;
   readonly #metrics: ReportMetrics;
@@ -248,7 +248,7 @@ export class ReportWriter implements Runnable {
   }
 }
 
-function wantedResult(finding: AuditFinding, format: ReportFormat): WantedResult {
+function wantedResult(finding: AuditFinding, format: ReportApi): WantedResult {
   const id = resultId(finding);
   const digest = resultDigest(reportResult(finding, id, { firstSeen: NO_TIME, lastSeen: NO_TIME }, format));
   return { id, digest, finding };

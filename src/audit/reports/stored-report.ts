@@ -4,7 +4,7 @@ import {
   type KubernetesObject,
   type OpenReport,
   REPORT_FORMATS,
-  type ReportFormat,
+  type ReportApi,
   type ReportResult,
   type ReportSummary,
 } from '../../resources/index.ts';
@@ -25,7 +25,7 @@ export interface StoredReport extends KubernetesObject {
   readonly isIntact: boolean;
 }
 
-export function storedReport(report: OpenReport, format: ReportFormat = REPORT_FORMATS.openreports): StoredReport {
+export function storedReport(report: OpenReport, format: ReportApi = REPORT_FORMATS.openreports): StoredReport {
   const { apiVersion, kind, metadata, results = [] } = report;
   const { name = '', namespace, uid = '', resourceVersion = '' } = metadata;
   return {
@@ -64,13 +64,13 @@ function storedResult(result: ReportResult): StoredResult {
 }
 
 /** The source of a report, where reports have one. */
-export function reportSource({ without }: ReportFormat): Pick<OpenReport, 'source'> {
+export function reportSource({ without }: ReportApi): Pick<OpenReport, 'source'> {
   return without.includes('source') ? {} : { source: REPORT_SOURCE };
 }
 
 function isIntact(
   { source, summary, results = [], scope, scopeSelector, configuration }: OpenReport,
-  format: ReportFormat,
+  format: ReportApi,
 ): boolean {
   const counts = Object.entries(summaryOfResults(results));
   return (

@@ -7,7 +7,7 @@ import {
   knownKind,
   type OpenReport,
   REPORT_FORMATS,
-  type ReportFormat,
+  type ReportApi,
   type ResourceType,
 } from '../../resources/index.ts';
 import { counted } from '../output.ts';
@@ -54,7 +54,7 @@ export async function readReports(cluster: Cluster, scope: ReportScope): Promise
 }
 
 /** Those that the cluster has. Where it has none, that is said of OpenReports. */
-async function servedFormats({ discovery }: Cluster): Promise<readonly ReportFormat[]> {
+async function servedFormats({ discovery }: Cluster): Promise<readonly ReportApi[]> {
   const { openreports, wgpolicyk8s } = REPORT_FORMATS;
   const found = await Promise.all(
     [openreports, wgpolicyk8s].map(async (format) => {

@@ -110,7 +110,7 @@ export type ReportSummary = Required<NonNullable<OpenReport['summary']>>;
 export type OpenReport = KubernetesObject & Infer<typeof REPORT_CONTENT>;
 
 /** An API that results can be written in. All else is the same. */
-export interface ReportFormat {
+export interface ReportApi {
   /** On the objects of a namespace, and of none. */
   readonly reports: ResourceType<OpenReport>;
   readonly clusterReports: ResourceType<OpenReport>;
@@ -138,17 +138,12 @@ export const REPORT_FORMATS = {
     without: ['source', 'configuration'],
     severities: { critical: 'high', info: 'low' },
   },
-} as const satisfies Readonly<Record<string, ReportFormat>>;
-
-/** Reports on the objects of a namespace. */
-export const REPORTS: ResourceType<OpenReport> = REPORT_FORMATS.openreports.reports;
-/** Reports on the objects of no namespace. */
-export const CLUSTER_REPORTS: ResourceType<OpenReport> = REPORT_FORMATS.openreports.clusterReports;
+} as const satisfies Readonly<Record<string, ReportApi>>;
 
 function kinds(
   groupVersion: Pick<ResourceType, 'group' | 'version'>,
   kind: string,
-): Pick<ReportFormat, 'reports' | 'clusterReports'> {
+): Pick<ReportApi, 'reports' | 'clusterReports'> {
   const resource = `${kind.toLowerCase()}s`;
   return {
     reports: { ...groupVersion, resource, kind, namespaced: true },
@@ -157,13 +152,13 @@ function kinds(
 }
 
 /** The CustomResourceDefinitions, for clusters where nothing else brings them. */
-export function reportDefinitions(format: ReportFormat = REPORT_FORMATS.openreports): readonly KubernetesObject[] {
+export function reportDefinitions(format: ReportApi = REPORT_FORMATS.openreports): readonly KubernetesObject[] {
   const [short, clusterShort] = format.shortNames;
   return [definitionOf(format, format.reports, short), definitionOf(format, format.clusterReports, clusterShort)];
 }
 
 function definitionOf(
-  format: ReportFormat,
+  format: ReportApi,
   { group, version, resource, kind, namespaced }: ResourceType,
   shortName: string,
 ): KubernetesObject {
@@ -201,7 +196,7 @@ function definitionOf(
   };
 }
 
-function definedSchema({ without }: ReportFormat): Schema {
+function definedSchema({ without }: ReportApi): Schema {
   const fields = Object.entries(REPORT_CONTENT.properties ?? {});
   return {
     ...REPORT_CONTENT,

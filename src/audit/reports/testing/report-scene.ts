@@ -7,7 +7,7 @@ import {
   type KubernetesObject,
   type OpenReport,
   REPORT_FORMATS,
-  type ReportFormat,
+  type ReportApi,
   type ReportResult,
   type ResourceType,
 } from '../../../resources/index.ts';
@@ -24,7 +24,7 @@ const STRICT = { fieldValidation: 'Strict' } as const;
 /** A cluster with findings, and writers of their reports whose requests are counted and can be refused. */
 export class ReportScene implements AsyncDisposable {
   readonly admin: Cluster;
-  readonly format: ReportFormat;
+  readonly format: ReportApi;
   readonly findings = new MemoryFindings();
   readonly registry = new Registry();
   /** Lines of the log. */
@@ -37,7 +37,7 @@ export class ReportScene implements AsyncDisposable {
   #running: Promise<void> = Promise.resolve();
   #writer: ReportWriter | undefined;
 
-  private constructor(cluster: EmbeddedCluster, format: ReportFormat) {
+  private constructor(cluster: EmbeddedCluster, format: ReportApi) {
     this.#cluster = cluster;
     this.format = format;
     this.admin = cluster.admin;
@@ -46,7 +46,7 @@ export class ReportScene implements AsyncDisposable {
   static async open({
     serves = true,
     format = REPORT_FORMATS.openreports,
-  }: { readonly serves?: boolean; readonly format?: ReportFormat } = {}): Promise<ReportScene> {
+  }: { readonly serves?: boolean; readonly format?: ReportApi } = {}): Promise<ReportScene> {
     const scene = new ReportScene(await EmbeddedCluster.open(), format);
     if (serves) {
       await scene.serve();
