@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { compareStatus } from '../../../src/cli/governance/dryrun/compare-status.ts';
 import {
   comparisonText,
-  type ReportApi,
+  type ReportFormat,
   reportsText,
   templateReports,
   wholeStatus,
@@ -16,7 +16,7 @@ import { parseYaml } from '../../../src/values/yaml/index.ts';
 import type { JsonObject, JsonValue, KubernetesObject } from '../../../src/resources/index.ts';
 
 const CLUSTER_NAME = 'local-cluster';
-const FORMAT: ReportApi = { hasDiffs: true, hasMessages: true, hasColors: false };
+const FORMAT: ReportFormat = { hasDiffs: true, hasMessages: true, hasColors: false };
 
 export interface DryrunCase {
   readonly name: string;
