@@ -27,7 +27,6 @@ import {
   type AdmissionPolicyStatus,
   type ResourceType,
 } from '../../src/resources/index.ts';
-import { aborted } from '../../src/runtime/index.ts';
 import type { ControlTls } from '../../src/control/index.ts';
 import { REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../../src/control/access-rules/index.ts';
 import { ensureLocalCertificates, type LocalCertificates } from '../../src/control/certificates/index.ts';
@@ -304,28 +303,28 @@ export class RolloutLab implements AsyncDisposable {
     try {
       return await eventually(attempt, { timeoutMs: WAIT_MS, intervalMs: 10, signal });
     } catch (error) {
-      throw this.#waitedFor(what(), error);
+      const tails = [...this.controllers, ...this.replicas.map(({ process }) => process)].map(({ tail }) => tail);
+      throw new Error(`waited for ${what()}\n${tails.join('\n')}`, { cause: error });
     }
   }
 
   /** Resolves with an event, in the same time, and fails likewise. */
   async event<T>(event: Promise<T>, what: string): Promise<T> {
-    const over = AbortSignal.any([this.signal, AbortSignal.timeout(WAIT_MS)]);
-    try {
-      return await Promise.race([event, aborted(over).then(() => Promise.reject(over.reason as Error))]);
-    } catch (error) {
-      throw this.#waitedFor(what, error);
+    let outcome: PromiseSettledResult<T> | undefined;
+    void Promise.allSettled([event]).then(([settled]) => (outcome = settled));
+    const settled = await this.eventually(
+      async () => outcome ?? assert.fail('not yet'),
+      () => what,
+    );
+    if (settled.status === 'rejected') {
+      throw settled.reason;
     }
+    return settled.value;
   }
 
   /** Resolves with the first log line of a process with this message. */
   logged(process: LabProcess, message: string): Promise<LogEntry> {
     return this.event(process.logs(message), `${process.name} to log "${message}"`);
-  }
-
-  #waitedFor(what: string, cause: unknown): Error {
-    const tails = [...this.controllers, ...this.replicas.map(({ process }) => process)].map(({ tail }) => tail);
-    return new Error(`waited for ${what}\n${tails.join('\n')}`, { cause });
   }
 
   /** The rejection of a config map in a namespace, by a dry run. */
