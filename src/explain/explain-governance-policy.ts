@@ -49,6 +49,7 @@ export function explainGovernancePolicy(
   const isHidden = pending.rootCauses.some(({ reason }) => reason === 'Forbidden');
   const reasons = [
     ...notAppliedText(policy, root),
+    ...revisionText(policy, root),
     // The controller may read what the user may not.
     ...(isHidden && summary !== '' ? [`policy ${policy}: ${summary}.`] : []),
     ...findingTexts(policies, key, pending),
@@ -66,6 +67,9 @@ export function explainGovernancePolicy(
     ...(isIgnored ? [] : governanceSteps(graph, pending.rootCauses, program)),
     ...(lacking.length === 0 ? [] : grantSteps(key, program)),
     ...reasonSteps(template === undefined ? root : undefined, unsettled),
+    ...(isBehind(root)
+      ? [`To declare again what is applied: ${program} rollout undo policy/${key.name} -n ${key.namespace}`]
+      : []),
     ...failing.flatMap((one) => failingStep(graph.policy(key), nameOf(one), graph.clusterNamespace, program)),
   ];
   const causes = [
@@ -143,6 +147,20 @@ function notAppliedText(policy: string, root: PolicyManifest | undefined): reado
   const { status, conditions } = root?.status ?? { status: [] };
   const ready = conditions?.find(({ type }) => type === READY);
   return status !== undefined || ready === undefined ? [] : [`policy ${policy} applies nowhere: ${ready.message}.`];
+}
+
+/** Whether another revision is applied than the one that is declared or pinned, because that one cannot be. */
+function isBehind(root: PolicyManifest | undefined): boolean {
+  return root?.status?.phase === 'Degraded' || root?.status?.phase === 'Error';
+}
+
+/** Which revision is applied, where that is not the newest one. */
+function revisionText(policy: string, root: PolicyManifest | undefined): readonly string[] {
+  const { phase, servingRevision, conditions } = root?.status ?? {};
+  if (phase === 'RolledBack') {
+    return [`policy ${policy} is RolledBack: a pin holds revision ${servingRevision ?? 0}.`];
+  }
+  return isBehind(root) ? [`policy ${policy} is ${phase}: ${findCondition(conditions, READY)?.message ?? ''}.`] : [];
 }
 
 /** How to look at a template that is not compliant. */

@@ -33,7 +33,7 @@ import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { certificateRefreshed, jobHeld } from '../governance/certificate-refresh-example.ts';
 import { type ExampleCluster, governanceExample, succeeding } from '../governance/example-cluster.ts';
-import { kafkaInOrder, kafkaWithoutOperator } from '../governance/kafka-example.ts';
+import { kafkaInOrder, kafkaWithABadChange, kafkaWithoutOperator } from '../governance/kafka-example.ts';
 import { LabObjects } from '../governance/lab-objects.ts';
 
 const PRODUCT = 'portcullis';
@@ -436,6 +436,7 @@ describe('governance on a kube-apiserver', { skip: skipWithoutCluster() }, () =>
 
     it('applies an operator and what it operates in order', () => kafkaInOrder(example));
     it('suspends what is applied while the operator is gone', () => kafkaWithoutOperator(example));
+    it('keeps what is applied while a change fails, and goes back by kubectl', () => kafkaWithABadChange(example));
     it('creates a Job while a certificate needs it', () => certificateRefreshed(example));
     it('announces by status that the Job is deleted', () => jobHeld(example));
   });
