@@ -35,6 +35,8 @@ export type CoverageReason =
   | 'NotDiscovered'
   /** The policy gave no verdict on some objects. */
   | 'NotJudged'
+  /** One of several auditors has more policies than it can tell the others of. */
+  | 'NotSummed'
   /** The policy cannot be loaded. */
   | 'NotLoaded'
   /** The policy cannot be read. */
@@ -106,6 +108,8 @@ export interface Coverage {
   /** What is taken for granted, because it cannot be known. */
   readonly assumes?: string;
   readonly counts: Counts;
+  /** Of the auditor: findings that are counted, and beyond the number that it keeps. Absent: none. */
+  readonly unlisted?: number;
   /** When the kind was read, in RFC 3339. Absent: it was not. */
   readonly scannedAt?: string;
 }
@@ -125,6 +129,12 @@ export function isIncomplete({ state }: Coverage): boolean {
   return (
     state === 'Pending' || state === 'Partial' || state === 'Forbidden' || state === 'Failed' || state === 'NotRead'
   );
+}
+
+/** The state of a kind whose objects were all read. */
+export function judgedState({ unjudged, matched }: Counts): Pick<Coverage, 'state' | 'reason' | 'message'> {
+  const message = `the policy gave no verdict on ${unjudged} of ${matched} objects`;
+  return unjudged === 0 ? { state: 'Scanned' } : { state: 'Partial', reason: 'NotJudged', message };
 }
 
 /**

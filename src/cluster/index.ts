@@ -33,6 +33,6 @@ export { listPages } from './list-pages.ts';
 export { listReadable } from './list-readable.ts';
 export { Backoff } from './backoff.ts';
 export { Reflector } from './reflector.ts';
-export type { PagedHandler, ReflectorReport } from './reflector.ts';
+export type { ReflectorReport } from './reflector.ts';
 export { ObjectSelection } from './object-selection.ts';
 export type { SelectionOptions } from './object-selection.ts';

@@ -29,7 +29,7 @@ interface ReflectorHandler<T extends KubernetesObject> {
 }
 
 /** A consumer that gets lists page by page, so that memory does not grow with the type. What follows is read when it took the last part. */
-export interface PagedHandler<T extends KubernetesObject> {
+interface PagedHandler<T extends KubernetesObject> {
   /** A list begins: at the start, after missed versions, and after a list that failed. */
   begin(): void;
   page(items: readonly T[]): Promise<void>;

@@ -30,6 +30,7 @@ export { aborted } from './runnable.ts';
 export type { Runnable } from './runnable.ts';
 export { Runtime } from './runtime.ts';
 export { SharedCaches } from './shared-caches.ts';
+export { withinTime } from './time-limit.ts';
 export { TokenBucket, type TokenBucketOptions } from './token-bucket.ts';
 export { annotationsChanged, anyOf, generationChanged, watch } from './watch.ts';
 export type { Predicate, Watch } from './watch.ts';

@@ -33,16 +33,12 @@ export const AUDITOR_RULES: readonly AccessRule[] = [
   })),
 ];
 
-/** What it needs in the namespace of the product to preview revisions. A guard limits the last right to `status.preview`. */
-export const AUDITOR_REVISION_RULES: readonly AccessRule[] = [
-  { apiGroups: [PORTCULLIS_GROUP], resources: [POLICY_REVISIONS.resource], verbs: READ },
-  { apiGroups: [PORTCULLIS_GROUP], resources: [`${POLICY_REVISIONS.resource}/status`], verbs: ['patch'] },
-];
-
-/** Rights in the namespace of the product: previews, and leader election. */
+/** Rights in the namespace of the product: previews, and Leases, by which auditors know of each other. */
 export const AUDITOR_NAMESPACE_RULES: readonly AccessRule[] = [
-  ...AUDITOR_REVISION_RULES,
-  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update', 'delete'] },
+  { apiGroups: [PORTCULLIS_GROUP], resources: [POLICY_REVISIONS.resource], verbs: READ },
+  // A guard limits it to `status.preview`.
+  { apiGroups: [PORTCULLIS_GROUP], resources: [`${POLICY_REVISIONS.resource}/status`], verbs: ['patch'] },
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'list', 'create', 'update', 'delete'] },
 ];
 
 /** Resources of Kubernetes that policies are mostly for, by group. */

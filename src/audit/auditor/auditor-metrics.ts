@@ -28,8 +28,8 @@ export class AuditorMetrics {
       labelNames: ['group', 'kind'],
       registers: [registry],
     });
-    [evaluations(source), findings(source), coverage(source), pending(source), scans(source)].forEach((metric) =>
-      registry.registerMetric(metric),
+    [evaluations(source), findings(source), unlisted(source), coverage(source), pending(source), scans(source)].forEach(
+      (metric) => registry.registerMetric(metric),
     );
   }
 
@@ -63,6 +63,17 @@ function findings(source: MetricsSource): Metric {
       for (const { mode, result } of source.findings()) {
         this.inc({ mode, result });
       }
+    },
+  });
+}
+
+function unlisted(source: MetricsSource): Metric {
+  return new Gauge({
+    name: 'portcullis_audit_unlisted_findings',
+    help: 'Findings that are counted only, because the auditor keeps no more',
+    registers: [],
+    collect() {
+      this.set([...source.coverage()].reduce((sum, entry) => sum + (entry.unlisted ?? 0), 0));
     },
   });
 }

@@ -18,6 +18,7 @@ import { errorText } from '../../values/index.ts';
 import type { AuditedInstallation } from '../audit-policy.ts';
 import { type Coverage, NO_COUNTS } from '../coverage.ts';
 import type { AuditFinding, AuditFindings, FindingsListener } from '../finding.ts';
+import { type AuditShare, type ShareChange, WHOLE_CLUSTER } from '../members/audit-share.ts';
 import type { AuditorExceptions } from './auditor-exceptions.ts';
 import { AuditorMetrics } from './auditor-metrics.ts';
 import { keyOfKind, type PlannedPolicy, planAuditor } from './auditor-plan.ts';
@@ -26,9 +27,10 @@ import { FindingStore } from './finding-store.ts';
 import { followKind } from './follow-kind.ts';
 import { KindAudit } from './kind-audit.ts';
 import { type ChangedObject, type LookedUpObjects, lookedUpFor, namespaceFor } from './looked-up-objects.ts';
+import { notLoadedText } from './not-loaded-text.ts';
 import { ObjectJudge } from './object-judge.ts';
-import { policyVersion, type PolicyVersion } from './policy-version.ts';
 import { unreadKind } from '../policies-of-cluster.ts';
+import { type PolicyOrigin, policyVersion, type PolicyVersion } from './policy-version.ts';
 
 /** Changes of policies that come within this time are one. Milliseconds. */
 const BURST_MS = 100;
@@ -57,6 +59,8 @@ export interface AuditorOptions {
   readonly lookups: LookedUpObjects;
   /** Gives the host its exceptions. Default: there are none. */
   readonly exceptions?: AuditorExceptions;
+  /** The part of the cluster that it judges. Default: all. */
+  readonly share?: AuditShare;
   readonly installation: AuditedInstallation;
   /** Whether Secrets are read. */
   readonly includesSecrets?: boolean;
@@ -76,6 +80,7 @@ interface AuditedPolicy {
 export class Auditor implements AuditFindings, Runnable {
   readonly name = 'auditor';
   readonly #options: AuditorOptions;
+  readonly #share: AuditShare;
   readonly #findings = new FindingStore();
   readonly #judge: ObjectJudge;
   readonly #metrics: AuditorMetrics;
@@ -91,9 +96,12 @@ export class Auditor implements AuditFindings, Runnable {
   #serving: Promise<unknown> = Promise.resolve();
   #replan = Promise.withResolvers<void>();
   #mayServeOthers = false;
+  /** How often the share changed. */
+  #shares = 0;
 
   constructor(options: AuditorOptions) {
     this.#options = options;
+    this.#share = options.share ?? WHOLE_CLUSTER;
     this.#judge = new ObjectJudge(options.host, options.atOnce);
     this.#metrics = new AuditorMetrics(options.controlled.registry, {
       evaluations: () => this.#judge.evaluations,
@@ -179,7 +187,17 @@ export class Auditor implements AuditFindings, Runnable {
 
   /** The generation of the policy's object that its coverage is about. */
   generationOf(policyId: string): number | undefined {
-    return this.#policies.get(policyId)?.planned.origin.generation;
+    return this.originOf(policyId)?.generation;
+  }
+
+  /** The policy object that its coverage is about. */
+  originOf(policyId: string): PolicyOrigin | undefined {
+    return this.#policies.get(policyId)?.planned.origin;
+  }
+
+  /** Those that it knows. */
+  policyIds(): Iterable<string> {
+    return this.#policies.keys();
   }
 
   async start(signal: AbortSignal): Promise<void> {
@@ -195,6 +213,7 @@ export class Auditor implements AuditFindings, Runnable {
     stack.defer(lookups.onChange((objects) => objects.forEach((object) => this.#lookAgain(object))));
     const { exceptions } = this.#options;
     stack.defer(exceptions?.onChange((namespace) => this.#exceptionsChanged(namespace)) ?? (() => undefined));
+    stack.defer(this.#share.onChange((change) => this.#shareChanged(change)));
     this.#caches.forEach((cache) => stack.defer(cache.subscribe((change) => this.#policyChanged(change))));
     const tell = setInterval(() => this.#tellCoverage(), COVERAGE_MS).unref();
     stack.defer(() => clearInterval(tell));
@@ -235,6 +254,16 @@ export class Auditor implements AuditFindings, Runnable {
     const versionOf = (policy: typeof after): string =>
       JSON.stringify([policy?.metadata.uid, policy?.metadata.generation, policy?.metadata.annotations]);
     if (versionOf(before) !== versionOf(after)) {
+      this.#replan.resolve();
+    }
+  }
+
+  /** Policies of namespaces that came are not known before the next plan. */
+  #shareChanged(change: ShareChange): void {
+    if (change !== 'writing') {
+      this.#shares += 1;
+      this.#isPlanned = false;
+      this.#kinds.values().forEach((kind) => kind.reshare(change === 'gained'));
       this.#replan.resolve();
     }
   }
@@ -284,6 +313,7 @@ export class Auditor implements AuditFindings, Runnable {
     const { discovery } = controlled.cluster;
     const options = { signal, maxAgeMs: this.#mayServeOthers ? 0 : REPLAN_MS / 2 };
     this.#mayServeOthers = false;
+    const shares = this.#shares;
     const resources = await discovery.resources(options);
     const unavailable = (await discovery.unavailable?.(options)) ?? [];
     const served = [...resources, ...this.#unansweredKinds(unavailable, resources)];
@@ -300,7 +330,7 @@ export class Auditor implements AuditFindings, Runnable {
       AbortSignal.any([signal, AbortSignal.timeout(LOOKUP_PATIENCE_MS)]),
     );
     signal.throwIfAborted();
-    this.#isPlanned = true;
+    this.#isPlanned = shares === this.#shares;
     this.#distribute();
     expiring.follow(versions);
     this.#findings.changed(undefined);
@@ -321,8 +351,10 @@ export class Auditor implements AuditFindings, Runnable {
       .filter((type) => unavailable.includes(apiVersionOf(type)) && !known.has(keyOfKind(type)));
   }
 
+  /** Without those of namespaces of other auditors. */
   #policyObjects(): readonly AdmissionPolicyObject[] {
-    return this.#caches.flatMap((cache) => cache.list()) as readonly unknown[] as readonly AdmissionPolicyObject[];
+    const all = this.#caches.flatMap((cache) => cache.list()) as readonly unknown[] as readonly AdmissionPolicyObject[];
+    return all.filter(({ metadata: { namespace } }) => namespace === undefined || this.#share.isOwn(namespace));
   }
 
   #loaded(planned: PlannedPolicy, outcome: LoadOutcome | undefined): AuditedPolicy {
@@ -331,7 +363,7 @@ export class Auditor implements AuditFindings, Runnable {
       return { planned };
     }
     if (!outcome.ok) {
-      return { planned, notLoaded: `${outcome.reason}: ${outcome.message}` };
+      return { planned, notLoaded: notLoadedText(outcome) };
     }
     const before = this.#policies.get(id)?.version;
     return { planned, version: policyVersion(audited.policy, origin, audited.hosted, outcome.digests, before) };
@@ -380,6 +412,7 @@ export class Auditor implements AuditFindings, Runnable {
     const onListFailure = (failed: ApiResource): void => this.#metrics.failed(failed);
     return new KindAudit(type, {
       cluster,
+      share: this.#share,
       judge: this.#judge,
       lookups,
       exceptions,
@@ -402,10 +435,12 @@ export class Auditor implements AuditFindings, Runnable {
     }
   }
 
+  /** Also findings for which there was no room. */
   #retryErrors(): void {
     const versions = [...this.#versions()];
     for (const kind of this.#kinds.values()) {
-      kind.lookAgain(versions.filter(({ id }) => kind.counts(id).unjudged > 0));
+      const isMissing = (id: string): boolean => kind.unlisted(id) > 0 && this.#findings.hasRoom(id);
+      kind.lookAgain(versions.filter(({ id }) => kind.counts(id).unjudged > 0 || isMissing(id)));
     }
   }
 

@@ -1,105 +1,90 @@
 // The audit of one kind: follows its objects, and judges those whose keys change.
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type ApiResource,
   ApiError,
-  Backoff,
   type Cluster,
   listPages,
-  type PagedHandler,
   Reflector,
   type WatchEvent,
 } from '../../cluster/index.ts';
-import type { JsonObject, ObjectVerdict } from '../../engine/index.ts';
-import type { Logger } from '../../log/index.ts';
 import { groupResourceOf, keyOf, keyText, type KubernetesObject } from '../../resources/index.ts';
 import { errorText } from '../../values/index.ts';
 import { type Counts, type Coverage, failedList } from '../coverage.ts';
-import { createdObject } from '../created-object.ts';
-import type { AuditorExceptions } from './auditor-exceptions.ts';
+import type { AuditShare } from '../members/audit-share.ts';
+import { ChangedObjects } from './changed-objects.ts';
 import type { FindingStore } from './finding-store.ts';
-import { KindVerdicts, type ObjectRecord } from './kind-verdicts.ts';
-import type { LookedUpObjects } from './looked-up-objects.ts';
-import type { ObjectJudge } from './object-judge.ts';
+import { isOutage, kindCoverage } from './kind-coverage.ts';
+import { KindScans, type Scan } from './kind-scans.ts';
+import { KindVerdicts } from './kind-verdicts.ts';
+import { isOfNamespaces, PairJudge, type PairJudgeOptions } from './pair-judge.ts';
 import type { PolicyVersion } from './policy-version.ts';
 
 /** Objects of a page: of 4 KB each, 0.4 MB. Many kinds may hold one at once. */
 const PAGE_SIZE = 100;
 /** Objects that are judged in one turn: changes wait for one turn of a scan at most. */
 const TURN_SIZE = 16;
-/** Changes of objects that come within this time are judged together. Milliseconds. */
-const BURST_MS = 50;
-/** Changed objects that wait. Then the watch waits, too. */
-const MAX_CHANGED = 500;
-/** Attempts to judge an object while what policies look up changes. After these, the change has caused a scan that comes later. */
-const MAX_ATTEMPTS = 3;
 const EXPIRED = 410;
 /** A kind is listed, then followed. */
 const READ_VERBS = ['list', 'watch'];
-/** Bookmarks come every minute. Without any for this time after an error, changes of a kind are not known. Milliseconds. */
-const UNHEARD_MS = 150_000;
 
-export interface KindAuditOptions {
+export interface KindAuditOptions extends PairJudgeOptions {
   readonly cluster: Pick<Cluster, 'list' | 'watch'>;
-  readonly judge: ObjectJudge;
-  readonly lookups: Pick<LookedUpObjects, 'inputs' | 'revisionOf'>;
-  readonly exceptions?: Pick<AuditorExceptions, 'keyOf'> | undefined;
+  readonly share: AuditShare;
   readonly findings: FindingStore;
   readonly onListFailure: (type: ApiResource) => void;
-  readonly log: Logger;
 }
 
-/** Objects that are judged again without a change of them. */
-interface Scan {
-  readonly policies: ReadonlyMap<string, PolicyVersion>;
-  /** Absent: all. */
-  readonly namespace?: string;
-  /** `first`: by versions that judged none yet. `again`: where keys changed. `forced`: also where they did not. */
-  readonly why: 'first' | 'again' | 'forced';
-}
-
-export class KindAudit implements PagedHandler<KubernetesObject> {
+export class KindAudit {
   readonly type: ApiResource;
   readonly #options: KindAuditOptions;
   readonly #verdicts: KindVerdicts;
-  readonly #reflector: Reflector;
+  readonly #pairs: PairJudge;
+  readonly #changed: ChangedObjects;
+  readonly #scans: KindScans;
   readonly #stopping = new AbortController();
-  /** Changed objects by id, the newest of each. */
-  readonly #changed = new Map<string, KubernetesObject>();
   /** When all objects were judged by a version of a policy. */
   readonly #scanned = new Map<PolicyVersion, number>();
-  readonly #scans: Scan[] = [];
   #policies: ReadonlyMap<string, PolicyVersion> = new Map();
   #byNamespace: ReadonlyMap<string | undefined, readonly PolicyVersion[]> = new Map();
+  #reading = new AbortController();
+  #reflector: Reflector;
   #list: { readonly since: number; readonly policies: ReadonlyMap<string, PolicyVersion> } | undefined;
   #isListed = false;
-  #isScanning = false;
-  #isJudgingChanges = false;
   #scanFailure: unknown;
-  #roomForChanges: PromiseWithResolvers<void> | undefined;
   #lastTurn: Promise<unknown> = Promise.resolve();
 
   constructor(type: ApiResource, options: KindAuditOptions) {
     this.type = type;
     this.#options = options;
     this.#verdicts = new KindVerdicts(type, options.findings);
-    this.#reflector = new Reflector({
-      cluster: options.cluster,
+    this.#pairs = new PairJudge(
       type,
-      handler: this,
-      pageSize: PAGE_SIZE,
-      onError: (error, during) => this.#failed(error, during),
+      this.#verdicts,
+      options,
+      (policy) => !this.#isStopped && this.#policies.get(policy.id) === policy,
+    );
+    this.#changed = new ChangedObjects((take) => this.#judgeChanges(take), TURN_SIZE);
+    this.#scans = new KindScans({
+      run: async (scan) => {
+        await this.#runScan(scan);
+        this.#scanFailure = undefined;
+      },
+      isOpen: ({ why }, version) =>
+        this.#policies.get(version.id) === version && (why !== 'first' || !this.#scanned.has(version)),
+      onFailure: (error) => this.#scanFailed(error),
+      signal: this.#stopping.signal,
     });
+    this.#reflector = this.#newReflector();
   }
 
   start(): void {
-    void this.#reflector.start(this.#stopping.signal);
+    void this.#reflector.start(AbortSignal.any([this.#stopping.signal, this.#reading.signal]));
   }
 
   /** Ends it, and removes its findings. */
   stop(): void {
     this.#stopping.abort(new Error('the kind is not audited any more'));
-    this.#roomForChanges?.resolve();
+    this.#changed.stop();
     this.#verdicts.removeUnseen(this.#verdicts.now);
   }
 
@@ -124,19 +109,39 @@ export class KindAudit implements PagedHandler<KubernetesObject> {
     this.#scanUnscanned();
   }
 
+  /** Forgets objects that belong to other auditors now. @param hasGained whether others may belong to this one, which are listed then */
+  reshare(hasGained: boolean): void {
+    this.#verdicts.removeWhere(({ namespace }) => !this.#isOwn(namespace));
+    if (hasGained && !this.#isStopped) {
+      this.#scanned.clear();
+      this.#scans.clear();
+      this.#isListed = false;
+      this.#reading.abort(new Error('the share of this auditor has changed'));
+      this.#reading = new AbortController();
+      this.#reflector = this.#newReflector();
+      this.start();
+    }
+  }
+
   /** Judges objects again where keys changed. @param namespace default: all objects */
   lookAgain(policies: readonly PolicyVersion[], namespace?: string): void {
-    const hasObjects = namespace === undefined || this.type.namespaced || this.#isOfNamespaces;
     const own = policies.filter((policy) => this.#policies.get(policy.id) === policy);
-    if (own.length > 0 && hasObjects) {
-      this.#scan({ policies: byId(own), why: 'again', ...(namespace === undefined ? {} : { namespace }) });
+    if (own.length > 0 && this.#hasObjectsOf(namespace)) {
+      this.#scans.add({ policies: byId(own), why: 'again', ...(namespace === undefined ? {} : { namespace }) });
     }
+  }
+
+  #hasObjectsOf(namespace: string | undefined): boolean {
+    return (
+      namespace === undefined ||
+      (this.type.namespaced ? this.#isOwn(namespace) : isOfNamespaces(this.type) && this.#isOwn(undefined))
+    );
   }
 
   /** Judges all objects by a policy again, also those whose keys did not change. */
   judgeAgain(policy: PolicyVersion): void {
     if (this.#policies.get(policy.id) === policy) {
-      this.#scan({ policies: byId([policy]), why: 'forced' });
+      this.#scans.add({ policies: byId([policy]), why: 'forced' });
     }
   }
 
@@ -148,6 +153,11 @@ export class KindAudit implements PagedHandler<KubernetesObject> {
     return this.#verdicts.counts(id);
   }
 
+  /** Findings of a policy that are only counted. */
+  unlisted(id: string): number {
+    return this.#verdicts.unlisted(id);
+  }
+
   /** Whether the policy as it is now judged all objects, and changes of them are known. */
   isSettled(id: string): boolean {
     const version = this.#policies.get(id);
@@ -156,8 +166,7 @@ export class KindAudit implements PagedHandler<KubernetesObject> {
 
   /** The last time at which all objects were known to be judged by a policy. Milliseconds since 1970. */
   completeAt(id: string): number | undefined {
-    const version = this.#policies.get(id);
-    const scannedAt = version === undefined ? undefined : this.#scanned.get(version);
+    const scannedAt = this.#scannedAt(id);
     const { lagMs } = this.#reflector.report;
     return scannedAt === undefined || lagMs === undefined ? scannedAt : Math.max(scannedAt, Date.now() - lagMs);
   }
@@ -169,56 +178,64 @@ export class KindAudit implements PagedHandler<KubernetesObject> {
     return error === undefined ? undefined : failedList(error, this.type, READ_VERBS);
   }
 
-  coverage({ id, name, namespace, assumes }: PolicyVersion): Coverage {
+  coverage(version: PolicyVersion): Coverage {
+    const { id } = version;
+    return kindCoverage(this.type, version, {
+      counts: this.counts(id),
+      unlisted: this.unlisted(id),
+      objects: this.#verdicts.size,
+      scannedAt: this.#scannedAt(id),
+      failure: this.failure,
+    });
+  }
+
+  #scannedAt(id: string): number | undefined {
     const version = this.#policies.get(id);
-    const scannedAt = version === undefined ? undefined : this.#scanned.get(version);
-    const { group, version: apiVersion, resource, kind, namespaced } = this.type;
-    const counts = this.counts(id);
-    return {
-      policy: name,
-      kind: { group, version: apiVersion, resource, kind, namespaced },
-      ...(namespace === undefined ? {} : { namespace }),
-      ...this.#state(scannedAt !== undefined, counts),
-      ...(assumes === undefined ? {} : { assumes }),
-      counts,
-      ...(scannedAt === undefined ? {} : { scannedAt: new Date(scannedAt).toISOString() }),
-    };
+    return version === undefined ? undefined : this.#scanned.get(version);
   }
 
-  #state(
-    isScanned: boolean,
-    { unjudged, matched }: Counts,
-  ): Pick<Coverage, 'state' | 'reason' | 'message' | 'missingRule'> {
-    const { failure } = this;
-    if (failure !== undefined) {
-      return failure;
-    }
-    if (!isScanned) {
-      const message = `${this.#verdicts.size} objects were read so far`;
-      return { state: 'Pending', reason: 'NotScanned', message };
-    }
-    const message = `the policy gave no verdict on ${unjudged} of ${matched} objects`;
-    return unjudged === 0 ? { state: 'Scanned' } : { state: 'Partial', reason: 'NotJudged', message };
+  #newReflector(): Reflector {
+    const { signal } = this.#reading;
+    return new Reflector({
+      cluster: this.#options.cluster,
+      type: this.type,
+      handler: {
+        begin: () => this.#begin(),
+        page: (items) => this.#page(items, signal),
+        end: () => this.#end(),
+        apply: (event) => (signal.aborted ? undefined : this.#apply(event)),
+      },
+      pageSize: PAGE_SIZE,
+      onError: (error, during) => this.#failed(error, during),
+    });
   }
 
-  begin(): void {
+  #begin(): void {
     // Each of them is in the list, unless it was deleted.
     this.#changed.clear();
     this.#list = { since: this.#verdicts.now, policies: this.#policies };
   }
 
-  async page(items: readonly KubernetesObject[]): Promise<void> {
-    for (const some of inTurns(items)) {
-      await this.#inTurn(() =>
-        each(some, async (object) => {
-          const record = this.#verdicts.see(object);
-          await this.#judge(record, object, this.#policiesFor(record.namespace), { isForced: false, isUrgent: false });
-        }),
-      );
+  /** @param signal aborted when a newer list replaces this one, whose objects may be gone */
+  async #page(items: readonly KubernetesObject[], signal: AbortSignal): Promise<void> {
+    for (const some of inTurns(items.filter(({ metadata }) => this.#isOwn(metadata.namespace)))) {
+      await this.#inTurn(async () => {
+        if (!signal.aborted) {
+          await each(some, (object) => this.#judgeListed(object));
+        }
+      });
     }
   }
 
-  end(): void {
+  async #judgeListed(object: KubernetesObject): Promise<void> {
+    const { namespace } = object.metadata;
+    if (this.#isOwn(namespace)) {
+      const record = this.#verdicts.see(object);
+      await this.#pairs.judge(record, object, this.#policiesFor(namespace), { isForced: false, isUrgent: false });
+    }
+  }
+
+  #end(): void {
     if (this.#list === undefined) {
       return;
     }
@@ -230,106 +247,34 @@ export class KindAudit implements PagedHandler<KubernetesObject> {
     this.#scanUnscanned();
   }
 
-  async apply({ type, object }: WatchEvent): Promise<void> {
+  async #apply({ type, object }: WatchEvent): Promise<void> {
     const id = keyText(keyOf(object));
     if (type === 'DELETED') {
       this.#changed.delete(id);
       this.#verdicts.remove(id);
-      return;
-    }
-    this.#verdicts.see(object);
-    this.#changed.set(id, object);
-    this.#judgeChanges();
-    if (this.#changed.size >= MAX_CHANGED) {
-      this.#roomForChanges ??= Promise.withResolvers();
-      await this.#roomForChanges.promise;
+    } else if (this.#isOwn(object.metadata.namespace)) {
+      this.#verdicts.see(object);
+      await this.#changed.add(id, object);
     }
   }
 
-  #judgeChanges(): void {
-    if (!this.#isJudgingChanges) {
-      this.#isJudgingChanges = true;
-      void this.#judgeWaiting().finally(() => {
-        this.#isJudgingChanges = false;
-        if (this.#changed.size > 0 && !this.#isStopped) {
-          this.#judgeChanges();
+  #judgeChanges(take: () => readonly KubernetesObject[]): Promise<void> {
+    return this.#inTurn(() =>
+      each(take(), async (object) => {
+        const record = this.#verdicts.get(keyText(keyOf(object)));
+        if (record !== undefined) {
+          const policies = this.#policiesFor(record.namespace);
+          await this.#pairs.judge(record, object, policies, { isForced: false, isUrgent: true });
         }
-      });
-    }
-  }
-
-  async #judgeWaiting(): Promise<void> {
-    await sleep(BURST_MS, undefined, { ref: false });
-    while (this.#changed.size > 0 && !this.#isStopped) {
-      await this.#inTurn(async () => {
-        const some = [...this.#changed.values().take(TURN_SIZE)];
-        some.forEach((object) => this.#changed.delete(keyText(keyOf(object))));
-        await each(some, (object) => this.#judgeChanged(object));
-      });
-      if (this.#changed.size < MAX_CHANGED) {
-        this.#roomForChanges?.resolve();
-        this.#roomForChanges = undefined;
-      }
-    }
-  }
-
-  async #judgeChanged(object: KubernetesObject): Promise<void> {
-    const record = this.#verdicts.get(keyText(keyOf(object)));
-    if (record !== undefined) {
-      await this.#judge(record, object, this.#policiesFor(record.namespace), { isForced: false, isUrgent: true });
-    }
+      }),
+    );
   }
 
   #scanUnscanned(): void {
     const unscanned = [...this.#policies.values()].filter((version) => !this.#scanned.has(version));
     if (this.#isListed && unscanned.length > 0) {
-      this.#scan({ policies: byId(unscanned), why: 'first' });
+      this.#scans.add({ policies: byId(unscanned), why: 'first' });
     }
-  }
-
-  #scan(scan: Scan): void {
-    this.#scans.push(scan);
-    if (!this.#isScanning) {
-      this.#isScanning = true;
-      void this.#runScans();
-    }
-  }
-
-  async #runScans(): Promise<void> {
-    const backoff = new Backoff();
-    for (let scan = this.#nextScan(); scan !== undefined && !this.#isStopped; scan = this.#nextScan()) {
-      try {
-        await this.#runScan(scan);
-        this.#scanFailure = undefined;
-        backoff.reset();
-      } catch (error) {
-        this.#scans.push(scan);
-        this.#failed(error, 'list');
-        // What was judged before the list expired is not judged again.
-        const isExpired = error instanceof ApiError && error.code === EXPIRED;
-        this.#scanFailure = isExpired ? undefined : error;
-        await sleep(backoff.failed(performance.now()), undefined, { signal: this.#stopping.signal, ref: false }).catch(
-          () => undefined,
-        );
-      }
-    }
-    this.#isScanning = false;
-  }
-
-  /** Scans that were asked for meanwhile, as one where they are alike. */
-  #nextScan(): Scan | undefined {
-    const [first] = this.#scans;
-    if (first === undefined) {
-      return undefined;
-    }
-    const isAlike = ({ namespace, why }: Scan): boolean => namespace === first.namespace && why === first.why;
-    const alike = this.#scans.filter(isAlike);
-    this.#scans.splice(0, this.#scans.length, ...this.#scans.filter((scan) => !isAlike(scan)));
-    const policies = new Map(alike.flatMap((scan) => [...scan.policies]));
-    // Of policies that changed since, the newer scan is of the newer version.
-    const isOpen = ([id, version]: [string, PolicyVersion]): boolean =>
-      this.#policies.get(id) === version && (first.why !== 'first' || !this.#scanned.has(version));
-    return { ...first, policies: new Map([...policies].filter(isOpen)) };
   }
 
   async #runScan({ policies, namespace, why }: Scan): Promise<void> {
@@ -346,7 +291,8 @@ export class KindAudit implements PagedHandler<KubernetesObject> {
         signal.throwIfAborted();
       }
     }
-    if (namespace === undefined) {
+    // Before the list is complete, objects are missing that belong to this auditor now.
+    if (namespace === undefined && this.#isListed) {
       this.#completed(policies);
     }
   }
@@ -358,10 +304,10 @@ export class KindAudit implements PagedHandler<KubernetesObject> {
     isForced: boolean,
   ): Promise<void> {
     const record = this.#verdicts.get(keyText(keyOf(object)));
-    // Others are new or gone, which the watch tells.
+    // Others are new, gone, or of another auditor.
     if (record !== undefined && record.uid === (object.metadata.uid ?? '') && record.seen <= since) {
       const asked = this.#policiesFor(record.namespace).filter((version) => policies.get(version.id) === version);
-      await this.#judge(record, object, asked, { isForced, isUrgent: !isForced });
+      await this.#pairs.judge(record, object, asked, { isForced, isUrgent: !isForced });
     }
   }
 
@@ -381,97 +327,14 @@ export class KindAudit implements PagedHandler<KubernetesObject> {
     }
   }
 
-  /** Asks the policies whose keys differ from those of the verdicts that are known. */
-  async #judge(
-    record: ObjectRecord,
-    object: KubernetesObject,
-    policies: readonly PolicyVersion[],
-    how: { readonly isForced: boolean; readonly isUrgent: boolean },
-  ): Promise<void> {
-    const created = createdObject(object, this.type);
-    const namespace = this.#isOfNamespaces ? object.metadata.name : record.namespace;
-    const { lookups } = this.#options;
-    let open = policies;
-    for (let attempt = 1; attempt <= MAX_ATTEMPTS && open.length > 0 && !this.#isStopped; attempt += 1) {
-      const asked = this.#changedKeys(record, created, namespace, open, how.isForced);
-      const revisions = new Map(open.map((policy) => [policy, lookups.revisionOf(policy, namespace)]));
-      const verdicts = await this.#verdictsOf(created, asked, how.isUrgent);
-      // Nobody knows whether others read what was there before a change, or after it.
-      const isCertain = (policy: PolicyVersion): boolean =>
-        lookups.inputs(policy, namespace) === null || revisions.get(policy) === lookups.revisionOf(policy, namespace);
-      this.#store(
-        record,
-        object,
-        [...asked].filter(([policy]) => isCertain(policy)),
-        verdicts,
-      );
-      open = open.filter((policy) => !isCertain(policy));
-    }
-  }
-
-  /** Without verdicts where the host failed, which counts as an error of each policy. */
-  async #verdictsOf(
-    object: JsonObject,
-    asked: ReadonlyMap<PolicyVersion, string>,
-    isUrgent: boolean,
-  ): Promise<readonly ObjectVerdict[]> {
-    if (asked.size === 0) {
-      return [];
-    }
-    try {
-      return await this.#options.judge.verdicts(object, this.type, asked, isUrgent);
-    } catch (error) {
-      this.#options.log.warn({ error: errorText(error) }, 'an object could not be judged');
-      return [];
-    }
-  }
-
-  get #isOfNamespaces(): boolean {
-    return this.type.group === '' && this.type.resource === 'namespaces';
-  }
-
-  #changedKeys(
-    record: ObjectRecord,
-    object: JsonObject,
-    namespace: string | undefined,
-    policies: readonly PolicyVersion[],
-    isForced: boolean,
-  ): ReadonlyMap<PolicyVersion, string> {
-    const asked = new Map<PolicyVersion, string>();
-    for (const policy of policies) {
-      const parameters = this.#options.lookups.inputs(policy, namespace);
-      const exceptions = this.#options.exceptions?.keyOf(policy.id, namespace) ?? '';
-      const key = policy.keys.of({ object, resource: this.type, parameters, exceptions });
-      if (isForced || key !== this.#verdicts.keyOf(record, policy)) {
-        asked.set(policy, key);
-      } else {
-        this.#verdicts.confirm(record, policy);
-      }
-    }
-    return asked;
-  }
-
-  #store(
-    record: ObjectRecord,
-    object: KubernetesObject,
-    asked: readonly (readonly [PolicyVersion, string])[],
-    verdicts: readonly ObjectVerdict[],
-  ): void {
-    for (const [policy, key] of asked) {
-      if (this.#policies.get(policy.id) === policy) {
-        const verdict = verdicts.find((one) => one.policy === policy.id);
-        if (verdict !== undefined && (verdict.outcome === 'verdict' || verdict.outcome === 'skipped')) {
-          this.#options.judge.share(policy, this.type, key, verdict);
-        }
-        this.#verdicts.set(record, policy, key, verdict, object);
-      }
-    }
-  }
-
   #policiesFor(namespace: string | undefined): readonly PolicyVersion[] {
     const everywhere = this.#byNamespace.get(undefined) ?? [];
     const own = namespace === undefined ? undefined : this.#byNamespace.get(namespace);
     return own === undefined ? everywhere : [...everywhere, ...own];
+  }
+
+  #isOwn(namespace: string | undefined): boolean {
+    return this.#options.share.isOwn(namespace ?? '');
   }
 
   /** Runs tasks one after the other, so that an object is never judged twice at once. */
@@ -485,6 +348,13 @@ export class KindAudit implements PagedHandler<KubernetesObject> {
     return this.#stopping.signal.aborted;
   }
 
+  #scanFailed(error: unknown): void {
+    this.#failed(error, 'list');
+    // What was judged before the list expired is not judged again.
+    const isExpired = error instanceof ApiError && error.code === EXPIRED;
+    this.#scanFailure = isExpired ? undefined : error;
+  }
+
   #failed(error: unknown, during: 'list' | 'watch' | 'handler'): void {
     if (this.#isStopped) {
       return;
@@ -495,12 +365,6 @@ export class KindAudit implements PagedHandler<KubernetesObject> {
     const kind = groupResourceOf(this.type);
     this.#options.log.warn({ kind, during, error: errorText(error) }, 'a kind cannot be audited now, trying again');
   }
-}
-
-/** Whether a kind cannot be read: at all before the first list, later when the cluster refuses, or dropped connections do not come back. */
-function isOutage(error: unknown, isListed: boolean, lagMs: number): boolean {
-  const isRefused = error instanceof ApiError && error.code !== EXPIRED;
-  return error !== undefined && (!isListed || isRefused || lagMs > UNHEARD_MS);
 }
 
 function byId(policies: readonly PolicyVersion[]): ReadonlyMap<string, PolicyVersion> {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { describe, it } from 'node:test';
 import type { ApiResource } from '../../cluster/index.ts';
 import type { ObjectVerdict } from '../../engine/index.ts';
 import { knownKind } from '../../resources/index.ts';
@@ -41,4 +41,53 @@ it('what policies say of Secrets is not kept, because more people read findings 
 
 it('of a verdict of a group with long messages is kept no more than reports have', () => {
   assert.ok(findingOf('ConfigMap', 'x'.repeat(8_000)).length < 2_000);
+});
+
+describe('findings beyond the bound', () => {
+  const type = knownKind('v1', 'Pod') as ApiResource;
+  const policyOf = (id: string): PolicyVersion =>
+    ({ id, name: id, origin: { uid: id, generation: 1 } }) as PolicyVersion;
+  const [one, other] = [policyOf('one'), policyOf('other')];
+  const pod = (name: string) => ({ apiVersion: 'v1', kind: 'Pod', metadata: { namespace: 'shop', name, uid: name } });
+  const judge = (verdicts: KindVerdicts, policy: PolicyVersion, name: string): void =>
+    verdicts.set(verdicts.see(pod(name)), policy, 'key', verdictOf('no'), pod(name));
+
+  it('are counted, and their number is known', () => {
+    const store = new FindingStore(4, 3);
+    const verdicts = new KindVerdicts(type, store);
+    ['a', 'b', 'c', 'd', 'e'].forEach((name) => judge(verdicts, one, name));
+    assert.deepEqual([verdicts.counts('one').failed, verdicts.unlisted('one'), store.of('shop').length], [5, 2, 3]);
+    ['a', 'b'].forEach((name) => judge(verdicts, other, name));
+    assert.deepEqual([verdicts.counts('other').failed, verdicts.unlisted('other'), store.of('shop').length], [2, 1, 4]);
+  });
+
+  it('are asked for again when there is room', () => {
+    const store = new FindingStore(2, 2);
+    const verdicts = new KindVerdicts(type, store);
+    ['a', 'b', 'c'].forEach((name) => judge(verdicts, one, name));
+    const record = verdicts.get('shop/c') ?? assert.fail();
+    assert.equal(verdicts.keyOf(record, one), 'key');
+    verdicts.remove('shop/a');
+    assert.equal(verdicts.keyOf(record, one), undefined);
+    verdicts.set(record, one, 'key', verdictOf('no'), pod('c'));
+    assert.deepEqual([verdicts.keyOf(record, one), verdicts.unlisted('one'), store.of('shop').length], ['key', 0, 2]);
+  });
+
+  it('are gone with their objects and policies', () => {
+    const verdicts = new KindVerdicts(type, new FindingStore(0, 0));
+    ['a', 'b'].forEach((name) => judge(verdicts, one, name));
+    assert.equal(verdicts.unlisted('one'), 2);
+    verdicts.remove('shop/a');
+    assert.equal(verdicts.unlisted('one'), 1);
+    verdicts.removePolicy('one');
+    assert.deepEqual([verdicts.unlisted('one'), verdicts.counts('one').failed], [0, 0]);
+  });
+
+  it('are not those of an object that has one already', () => {
+    const store = new FindingStore(1, 1);
+    const verdicts = new KindVerdicts(type, store);
+    judge(verdicts, one, 'a');
+    judge(verdicts, one, 'a');
+    assert.deepEqual([verdicts.unlisted('one'), verdicts.counts('one').failed, store.of('shop').length], [0, 1, 1]);
+  });
 });

@@ -15,6 +15,8 @@ interface Pair {
   /** Empty: the verdict does not hold, such as an error. */
   readonly key: string;
   readonly result: Result;
+  /** Whether there was no room for the finding. */
+  readonly isUnlisted: boolean;
 }
 
 /** An object that exists. */
@@ -42,6 +44,8 @@ export class KindVerdicts {
   readonly #records = new Map<string, ObjectRecord>();
   /** Pairs by policy and result. */
   readonly #counts = new Map<string, Map<Result, number>>();
+  /** Pairs without room for their findings, by policy. */
+  readonly #unlisted = new Map<string, number>();
   #now = 0;
 
   constructor(type: ApiResource, findings: FindingStore) {
@@ -78,9 +82,10 @@ export class KindVerdicts {
     return this.#records.get(id);
   }
 
-  /** The key of the verdict of a policy on an object; undefined if there is none. */
-  keyOf({ pairs }: ObjectRecord, policy: PolicyVersion): string | undefined {
-    return pairs.get(policy.id)?.key;
+  /** The key of the verdict of a policy on an object; undefined if there is none, or its finding is missing and has room now. */
+  keyOf({ pairs }: ObjectRecord, { id }: PolicyVersion): string | undefined {
+    const pair = pairs.get(id);
+    return pair?.isUnlisted === true && this.#findings.hasRoom(id) ? undefined : pair?.key;
   }
 
   /** Sets what a policy says about an object. @param verdict undefined: nothing */
@@ -96,19 +101,17 @@ export class KindVerdicts {
       return;
     }
     const result = verdict === undefined ? 'error' : resultOf(verdict);
-    this.#count(policy.id, record.pairs.get(policy.id)?.result, -1);
-    record.pairs.set(policy.id, { key: result === 'error' ? '' : key, result });
-    this.#count(policy.id, result, 1);
+    this.#count(policy.id, record.pairs.get(policy.id), -1);
     const isKept =
       verdict !== undefined &&
       result !== 'pass' &&
       result !== 'unmatched' &&
-      (result !== 'error' || this.counts(policy.id).unjudged <= MAX_ERRORS);
-    this.#findings.set(
-      policy.id,
-      this.#objectId(record),
-      isKept ? this.#finding(policy, verdict, result, object) : undefined,
-    );
+      (result !== 'error' || this.counts(policy.id).unjudged < MAX_ERRORS);
+    const finding = isKept ? this.#finding(policy, verdict, result, object) : undefined;
+    const isUnlisted = !this.#findings.set(policy.id, this.#objectId(record), finding);
+    const pair = { key: result === 'error' ? '' : key, result, isUnlisted };
+    record.pairs.set(policy.id, pair);
+    this.#count(policy.id, pair, 1);
   }
 
   /** Notes that a verdict holds for the policy's object as it is now. */
@@ -135,9 +138,13 @@ export class KindVerdicts {
 
   /** Removes all objects that were not seen after a time. */
   removeUnseen(since: number): void {
-    for (const { id, seen } of this.#records.values()) {
-      if (seen <= since) {
-        this.remove(id);
+    this.removeWhere(({ seen }) => seen <= since);
+  }
+
+  removeWhere(isGone: (record: ObjectRecord) => boolean): void {
+    for (const record of this.#records.values()) {
+      if (isGone(record)) {
+        this.remove(record.id);
       }
     }
   }
@@ -148,6 +155,7 @@ export class KindVerdicts {
       this.#removePair(record, policy);
     }
     this.#counts.delete(policy);
+    this.#unlisted.delete(policy);
   }
 
   counts(policy: string): Counts {
@@ -168,17 +176,25 @@ export class KindVerdicts {
     };
   }
 
+  /** Findings of a policy that are only counted. */
+  unlisted(policy: string): number {
+    return this.#unlisted.get(policy) ?? 0;
+  }
+
   #removePair(record: ObjectRecord, policy: string): void {
-    this.#count(policy, record.pairs.get(policy)?.result, -1);
+    this.#count(policy, record.pairs.get(policy), -1);
     record.pairs.delete(policy);
     this.#findings.set(policy, this.#objectId(record), undefined);
   }
 
-  #count(policy: string, result: Result | undefined, by: number): void {
-    if (result !== undefined) {
+  #count(policy: string, pair: Pair | undefined, by: number): void {
+    if (pair !== undefined) {
       const counts = this.#counts.get(policy) ?? new Map<Result, number>();
-      counts.set(result, (counts.get(result) ?? 0) + by);
+      counts.set(pair.result, (counts.get(pair.result) ?? 0) + by);
       this.#counts.set(policy, counts);
+      if (pair.isUnlisted) {
+        this.#unlisted.set(policy, this.unlisted(policy) + by);
+      }
     }
   }
 

@@ -44,12 +44,14 @@ describe('the writer of matched objects into statuses of exceptions', () => {
   let coverage: readonly Coverage[] | undefined;
   let changed: (namespace: string | undefined) => void;
   let covered: (policy: string) => void;
+  let isOwn: boolean;
+  let shared: () => void;
 
   beforeEach(async () => {
     embedded = await EmbeddedCluster.open();
     const { admin } = embedded;
     clock = new SteppedClock();
-    [writes, findings, coverage] = [0, [FINDING], undefined];
+    [writes, findings, coverage, isOwn] = [0, [FINDING], undefined, true];
     await admin.create(
       knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition'),
       customResourceDefinition(POLICY_EXCEPTIONS),
@@ -85,6 +87,11 @@ describe('the writer of matched objects into statuses of exceptions', () => {
         onChange: (listener) => ((changed = listener), () => undefined),
         onCoverage: (listener) => ((covered = listener), () => undefined),
       },
+      share: {
+        isOwn: () => isOwn,
+        mayWrite: () => isOwn,
+        onChange: (listener) => ((shared = () => listener('gained')), () => undefined),
+      },
       log: LOG,
       clock,
     });
@@ -117,6 +124,17 @@ describe('the writer of matched objects into statuses of exceptions', () => {
     covered('kw.cap.p');
     await until('1');
     assert.deepEqual([(await status()).state, (await status()).used, writes], ['Active', 3, 1]);
+  });
+
+  it('writes nothing in namespaces of other auditors, until they are its own', async () => {
+    isOwn = false;
+    coverage = SCANNED;
+    covered('kw.cap.p');
+    await settle();
+    assert.equal(writes, 0);
+    isOwn = true;
+    shared();
+    await until('1');
   });
 
   it('follows the findings of its namespace, and writes nothing where nothing changed', async () => {

@@ -25,6 +25,7 @@ import {
 } from '../../runtime/index.ts';
 import { asJson, inertTexts } from '../../values/index.ts';
 import type { AuditFindings } from '../finding.ts';
+import { type AuditShare, WHOLE_CLUSTER } from '../members/audit-share.ts';
 import type { AuditedPolicies } from '../policy-status/audit-status-controller.ts';
 import { type MatchedStatus, matchedStatus } from './matched-status.ts';
 
@@ -38,6 +39,8 @@ export interface MatchedStatusOptions {
   /** Where the kind is not served, they are never synced. */
   readonly caches: SharedCaches;
   readonly audited: Pick<AuditFindings, 'of' | 'onChange'> & Pick<AuditedPolicies, 'coverage' | 'onCoverage'>;
+  /** Whose exceptions it writes about. Default: those of all namespaces. */
+  readonly share?: AuditShare;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
   /** Default: that of the machine. */
@@ -83,8 +86,9 @@ export class MatchedStatusController implements Runnable {
   }
 
   async start(signal: AbortSignal): Promise<void> {
-    const { audited } = this.#options;
+    const { audited, share = WHOLE_CLUSTER } = this.#options;
     const ends = [
+      share.onChange(() => this.#changed(undefined)),
       audited.onChange((namespace) => this.#changed(namespace)),
       audited.onCoverage((policy) => this.#enqueue(this.#byPolicy.get(policy))),
     ];
@@ -107,9 +111,9 @@ export class MatchedStatusController implements Runnable {
 
   /** @throws ApiError, ClusterError */
   async #reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> {
-    const { audited, clock = SYSTEM_CLOCK } = this.#options;
+    const { audited, share = WHOLE_CLUSTER, clock = SYSTEM_CLOCK } = this.#options;
     const exception = this.#exceptions.get(key);
-    if (exception?.status?.accepted === undefined) {
+    if (exception?.status?.accepted === undefined || !share.mayWrite(key.namespace ?? '')) {
       return {};
     }
     const findings = audited.of(key.namespace ?? '');

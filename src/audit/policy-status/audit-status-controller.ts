@@ -29,9 +29,8 @@ import {
 } from '../../runtime/index.ts';
 import { inertTexts } from '../../values/index.ts';
 import type { Coverage } from '../coverage.ts';
-import type { AuditFinding } from '../finding.ts';
 import { applyAudit } from './apply-audit.ts';
-import { auditStatus } from './audit-status.ts';
+import { auditStatus, type StatusFinding } from './audit-status.ts';
 
 /** Delay that collects changes of what is known by a policy into one write. Milliseconds. */
 const GATHER_MS = 1_000;
@@ -42,11 +41,11 @@ const TIME_INTERVAL_MS = 3_600_000;
 
 /** What an auditor knows by its policies. */
 export interface AuditedPolicies {
-  /** Undefined: the policy is not known yet, so that its status stays as it is. */
+  /** Undefined: the policy is not known yet, or another auditor writes its status, which stays as it is. */
   coverage(policyId: string): readonly Coverage[] | undefined;
   /** The `metadata.generation` of the policy object that judged. */
   generationOf(policyId: string): number | undefined;
-  ofPolicy(policyId: string): Iterable<AuditFinding>;
+  ofPolicy(policyId: string): Iterable<StatusFinding>;
   /** Called when any of that has changed. Returns how to end it. */
   onCoverage(listener: (policyId: string) => void): () => void;
 }

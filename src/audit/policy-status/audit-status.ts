@@ -10,12 +10,15 @@ import { shortened } from '../../values/index.ts';
 import { type Counts, type Coverage, isIncomplete } from '../coverage.ts';
 import type { AuditFinding } from '../finding.ts';
 
+/** What a status says of a finding. */
+export type StatusFinding = Pick<AuditFinding, 'result' | 'object' | 'objectVersion' | 'message'>;
+
 /** What an auditor knows by a policy. */
 export interface AuditedPolicy {
   /** The `metadata.generation` of the policy that judged. */
   readonly generation: number;
   readonly coverage: readonly Coverage[];
-  readonly findings: Iterable<AuditFinding>;
+  readonly findings: Iterable<StatusFinding>;
 }
 
 /** @param before what the status of the policy says */
@@ -80,7 +83,9 @@ function stateOf(
     const message = `${gap.kind === undefined ? 'all kinds' : groupResourceOf(gap.kind)}: ${gap.message ?? gap.state}${more}`;
     return { state: 'Incomplete', reason: gap.reason ?? gap.state, message };
   }
-  const message = `${counts.failed} of ${counts.matched} objects would be rejected`;
+  const unlisted = coverage.reduce((sum, one) => sum + (one.unlisted ?? 0), 0);
+  const more = unlisted === 0 ? '' : `; ${unlisted} findings are counted only, more than the auditor keeps`;
+  const message = `${counts.failed} of ${counts.matched} objects would be rejected${more}`;
   return { state: 'Complete', reason: 'Scanned', message };
 }
 
@@ -120,8 +125,8 @@ function kindStatus(one: Coverage): NonNullable<AuditStatus['kinds']>[number] {
 }
 
 /** Those whose objects changed last: resource versions grow (KEP-5504), and say the same after a restart. */
-function newestOf(findings: Iterable<AuditFinding>): readonly AuditFinding[] {
-  const newest: AuditFinding[] = [];
+export function newestOf(findings: Iterable<StatusFinding>): readonly StatusFinding[] {
+  const newest: StatusFinding[] = [];
   for (const finding of findings) {
     const last = newest.at(-1);
     if (
@@ -136,20 +141,20 @@ function newestOf(findings: Iterable<AuditFinding>): readonly AuditFinding[] {
   return newest;
 }
 
-function comesBefore(one: AuditFinding, other: AuditFinding): boolean {
+function comesBefore(one: StatusFinding, other: StatusFinding): boolean {
   const [version, versionOfOther] = [versionOf(one), versionOf(other)];
   return version === versionOfOther ? nameOf(one) < nameOf(other) : version > versionOfOther;
 }
 
-function versionOf({ objectVersion = '' }: AuditFinding): bigint {
+function versionOf({ objectVersion = '' }: StatusFinding): bigint {
   return /^[0-9]{1,30}$/.test(objectVersion) ? BigInt(objectVersion) : 0n;
 }
 
-function nameOf({ object, message = '' }: AuditFinding): string {
+function nameOf({ object, message = '' }: StatusFinding): string {
   return [object.kind, object.namespace ?? '', object.name, message].join('/');
 }
 
-function listedFinding({ object, message }: AuditFinding): NonNullable<AuditStatus['findings']>[number] {
+function listedFinding({ object, message }: StatusFinding): NonNullable<AuditStatus['findings']>[number] {
   const { apiVersion, kind, namespace, name } = object;
   return {
     apiVersion,

@@ -22,6 +22,7 @@ import {
   withWriteBackoff,
 } from '../../runtime/index.ts';
 import type { AuditFinding, AuditFindings } from '../finding.ts';
+import { type AuditShare, WHOLE_CLUSTER } from '../members/audit-share.ts';
 import { FollowedReports } from './followed-reports.ts';
 import { removeFormerReports } from './former-reports.ts';
 import { type ReportChange, reportChanges, type WantedResult } from './report-changes.ts';
@@ -46,6 +47,8 @@ export interface ReportWriterOptions {
   readonly cluster: Cluster;
   /** A policy is known to one of them. */
   readonly findings: readonly AuditFindings[];
+  /** Whose reports it writes. Default: those of all namespaces. */
+  readonly share?: AuditShare;
   readonly registry: Registry;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
@@ -63,6 +66,7 @@ export class ReportWriter implements Runnable {
   readonly #cluster: Cluster;
   readonly #clock: Clock;
   readonly #format: ReportApi;
+  readonly #share: AuditShare;
   readonly #reports: FollowedReports;
   readonly #clusterReports: FollowedReports;
   readonly #metrics: ReportMetrics;
@@ -76,6 +80,7 @@ export class ReportWriter implements Runnable {
     this.#options = options;
     const { cluster, log, registry, metrics, clock = SYSTEM_CLOCK } = options;
     this.#clock = clock;
+    this.#share = options.share ?? WHOLE_CLUSTER;
     this.#cluster = withWriteBackoff(cluster, { log, clock });
     const onChange = (namespace: string): void => this.#enqueue(namespace);
     const onServed = (): void => this.#enqueueAll();
@@ -105,6 +110,7 @@ export class ReportWriter implements Runnable {
     const ends = this.#options.findings.map((one) =>
       one.onChange((namespace) => (namespace === undefined ? this.#enqueueAll() : this.#enqueue(namespace))),
     );
+    ends.push(this.#share.onChange(() => this.#enqueueAll()));
     const running = [this.#controller, this.#reports, this.#clusterReports].map((one) => one.start(signal));
     this.#enqueueAll();
     const { cluster, log } = this.#options;
@@ -125,8 +131,8 @@ export class ReportWriter implements Runnable {
 
   async #write(namespace: string, signal: AbortSignal): Promise<void> {
     const followed = namespace === '' ? this.#clusterReports : this.#reports;
-    if (followed.state !== 'Served') {
-      // It is written when the kind is served again.
+    if (followed.state !== 'Served' || !this.#share.mayWrite(namespace)) {
+      // It is written when the kind is served again, or the share has changed.
       return;
     }
     const wanted = await this.#wanted(namespace);
@@ -193,6 +199,9 @@ export class ReportWriter implements Runnable {
   ): Promise<void> {
     const { type } = followed;
     const key: ObjectKey = namespace === '' ? { name } : { namespace, name };
+    if (!this.#share.mayWrite(namespace)) {
+      return;
+    }
     const stored = await unlessGone(this.#cluster.get(type, key));
     if (stored !== undefined && !isOurs(stored)) {
       this.#taken.set(namespace, (this.#taken.get(namespace) ?? new Set()).add(name));

@@ -12,6 +12,7 @@ import { Auditor } from '../auditor/auditor.ts';
 import { AuditorExceptions } from '../auditor/auditor-exceptions.ts';
 import { LookedUpObjects } from '../auditor/looked-up-objects.ts';
 import type { Coverage } from '../coverage.ts';
+import type { AuditShare } from '../members/audit-share.ts';
 import { INSTALLATION } from './sample-policies.ts';
 
 const log = pino({ level: 'silent' });
@@ -30,7 +31,7 @@ export class RunningAuditor implements AsyncDisposable {
   readonly #stop = new AbortController();
   readonly #ended: Promise<unknown>;
 
-  constructor(cluster: Cluster) {
+  constructor(cluster: Cluster, share?: AuditShare) {
     const lookups = new LookedUpObjects();
     this.#host = new EvaluationHost({
       cacheDir: join(tmpdir(), 'portcullis-auditor'),
@@ -49,7 +50,16 @@ export class RunningAuditor implements AsyncDisposable {
       },
     };
     const exceptions = new AuditorExceptions({ cluster, host: this.#host, log });
-    this.auditor = new Auditor({ controlled, host, lookups, exceptions, installation: INSTALLATION, atOnce: 2 });
+    const shared = share === undefined ? {} : { share };
+    this.auditor = new Auditor({
+      controlled,
+      host,
+      lookups,
+      exceptions,
+      ...shared,
+      installation: INSTALLATION,
+      atOnce: 2,
+    });
     this.#ended = this.#host
       .start()
       .then(() =>

@@ -66,9 +66,9 @@ export function auditorCommandWithFlags(): Command {
         .default('openreports'),
     )
     .option('--include-secrets', 'read Secrets, if a policy is for them')
-    .option('--leader-elect', 'audit only while this process is the leader', true)
-    .option('--no-leader-elect', 'do not wait for leadership: no other auditor runs')
-    .option('--lease-duration <duration>', 'how long other auditors wait for a silent leader', '15s')
+    .option('--leader-elect', 'share the namespaces of the cluster with other auditors', true)
+    .option('--no-leader-elect', 'audit all namespaces: no other auditor runs')
+    .option('--lease-duration <duration>', 'after how long others take the namespaces of a silent auditor', '15s')
     .option('--workers <count>', 'evaluation threads', (text) => wholeNumber(text, 1), WORKERS)
     .option(
       '--policy-memory <mebibytes>',
@@ -95,6 +95,6 @@ Example:
   portcullis auditor --in-cluster
   portcullis auditor --kubeconfig kubeconfig --no-leader-elect --operations-port 9090
 
-Signals: SIGTERM and SIGINT stop; the next auditor begins at once.`,
+Signals: SIGTERM and SIGINT stop; the others take its namespaces at once.`,
   );
 }

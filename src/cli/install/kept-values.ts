@@ -91,6 +91,7 @@ const AUDITOR_FIELDS: Readonly<Record<string, Path>> = {
   'auditor.tolerations': [...POD, 'tolerations'],
   'auditor.affinity': [...POD, 'affinity'],
   'auditor.priorityClassName': [...POD, 'priorityClassName'],
+  'auditor.imagePullSecret': [...POD, 'volumes', '1', 'secret', 'secretName'],
 };
 /** Values that are fields of the default PolicyServer, by path. */
 const POLICY_SERVER_FIELDS: Readonly<Record<string, Path>> = {

@@ -1,6 +1,6 @@
 // Users of the cluster of `portcullis start`: controller, policy server and auditor have the same rights as in any other cluster, but
 // that policies and audits may read all that there is.
-import { AUDITOR_REVISION_RULES, AUDITOR_RULES } from '../../audit/access-rules/index.ts';
+import { AUDITOR_NAMESPACE_RULES, AUDITOR_RULES } from '../../audit/access-rules/index.ts';
 import type { EmbeddedCluster, UserInfo } from '../../apiserver/index.ts';
 import {
   ACCESS_REVIEW_RULES,
@@ -87,9 +87,8 @@ function accessObjects(): readonly KubernetesObject[] {
     ...grant(CONTROLLER, 'Role', CONTROLLER_NAMESPACE_RULES),
     ...grant(POLICY_SERVER_ACCOUNT, 'Role', REPLICA_RULES),
     ...grant(POLICY_SERVER_ACCOUNT, 'ClusterRole', [...REPLICA_CLUSTER_RULES, ...POLICY_READER_RULES]),
-    // No other auditor runs, so that it elects no leader.
     ...grant(AUDITOR_ACCOUNT, 'ClusterRole', [...AUDITOR_RULES, ...POLICY_READER_RULES]),
-    ...grant(AUDITOR_ACCOUNT, 'Role', AUDITOR_REVISION_RULES),
+    ...grant(AUDITOR_ACCOUNT, 'Role', AUDITOR_NAMESPACE_RULES),
     ...userRoles(false),
   ];
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { AccessRule, KubernetesObject } from '../../resources/index.ts';
+import { type AccessRule, type KubernetesObject, valueAt } from '../../resources/index.ts';
 import { installObjects } from '../install-objects.ts';
 import { defaultValues, installValues } from '../read-values.ts';
 import { AUDITOR } from './naming.ts';
@@ -36,6 +36,17 @@ describe('the auditor of an installation', () => {
       'policyexceptions/status',
       'policyrevisions/status',
     ]);
+  });
+
+  it('is given one Secret, with credentials for registries, and needs none', () => {
+    const values = installValues({ auditor: { imagePullSecret: 'regcred' } }, '1.0.0', 'test');
+    const deployment = ofAuditor(values).find(({ kind }) => kind === 'Deployment');
+    const secrets = valueAt(deployment, 'spec', 'template', 'spec', 'volumes');
+    assert.deepEqual(Array.isArray(secrets) ? secrets.flatMap((volume) => valueAt(volume, 'secret') ?? []) : [], [
+      { secretName: 'regcred', items: [{ key: '.dockerconfigjson', path: 'config.json' }], optional: true },
+    ]);
+    assert.match(JSON.stringify(deployment), /"--docker-config-json-path=\/etc\/portcullis\/docker\/config.json"/);
+    assert.match(JSON.stringify(deployment), /"mountPath":"\/etc\/portcullis\/docker","readOnly":true/);
   });
 
   it('is left out by a value, which the controller is told', () => {

@@ -12,6 +12,10 @@ const RBAC_VERSION = `${RBAC_GROUP}/v1`;
 /** The folder for modules and compiled code. */
 const SCRATCH_FOLDER = '/tmp';
 
+/** The folder with credentials for registries, and the file in it. */
+const DOCKER_FOLDER = '/etc/portcullis/docker';
+const DOCKER_CONFIG_FILE = 'config.json';
+
 /** The ClusterRole with the kinds that the auditor may read, which Kubernetes collects. */
 export const AUDITED_KINDS = `${AUDITOR}-kinds`;
 
@@ -24,7 +28,7 @@ export const AUDITOR_GRANTS: readonly Grant[] = [
 /** Why it may write, by resource. */
 const REASONS: ReadonlyMap<string, string> = new Map([
   ['clusteradmissionpolicies/status', 'What policies say about existing objects, in status.audit.'],
-  ['leases', 'Leader election.'],
+  ['leases', 'By which auditors know of each other.'],
   ['reports', 'Findings, as reports of OpenReports. Of others it changes none, which RBAC cannot say.'],
   ['policyreports', 'The same where auditor.reports is wgpolicyk8s.'],
 ]);
@@ -112,6 +116,7 @@ function podSpec({ namespace, values }: InstallContext): object {
           `--namespace=${namespace}`,
           `--exempt-namespaces=${values.exemptNamespaces.join(',')}`,
           `--policies-download-dir=${SCRATCH_FOLDER}/modules`,
+          `--docker-config-json-path=${DOCKER_FOLDER}/${DOCKER_CONFIG_FILE}`,
           `--operations-addr=${values.listenAddress}`,
           `--operations-port=${AUDITOR_OPERATIONS_PORT}`,
           `--log-level=${settings.logLevel}`,
@@ -132,9 +137,25 @@ function podSpec({ namespace, values }: InstallContext): object {
         readinessProbe: { httpGet: { path: '/readyz', port: 'operations' }, periodSeconds: 10, failureThreshold: 2 },
         ...given({ resources: settings.resources }),
         securityContext: RESTRICTED_CONTAINER,
-        volumeMounts: [{ name: 'scratch', mountPath: SCRATCH_FOLDER }, ...settings.extraVolumeMounts],
+        volumeMounts: [
+          { name: 'scratch', mountPath: SCRATCH_FOLDER },
+          { name: 'docker', mountPath: DOCKER_FOLDER, readOnly: true },
+          ...settings.extraVolumeMounts,
+        ],
       },
     ],
-    volumes: [{ name: 'scratch', emptyDir: { sizeLimit: '1Gi' } }, ...settings.extraVolumes],
+    volumes: [
+      { name: 'scratch', emptyDir: { sizeLimit: '1Gi' } },
+      {
+        name: 'docker',
+        secret: {
+          secretName: settings.imagePullSecret,
+          items: [{ key: '.dockerconfigjson', path: DOCKER_CONFIG_FILE }],
+          // Most installations need none.
+          optional: true,
+        },
+      },
+      ...settings.extraVolumes,
+    ],
   };
 }

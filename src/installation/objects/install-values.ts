@@ -55,6 +55,7 @@ export interface InstallValues {
     readonly enabled: boolean;
     readonly replicas: number;
     readonly reports: string;
+    readonly imagePullSecret: string;
     readonly logLevel: string;
     readonly logFormat: string;
     readonly resources: JsonObject;
@@ -211,12 +212,17 @@ export function valuesDeclaration(version: string): ValueSection {
     }),
     auditor: section('The auditor, which judges existing objects by the policies.', {
       enabled: flag('Run the auditor. Without it nothing is known of existing objects.', true),
-      replicas: integer('Replicas of the auditor. One audits; the others stand by.', 1, 0),
+      replicas: integer('Replicas of the auditor. They share the namespaces of the cluster.', 1, 0),
       logLevel: choice('Lowest level that is logged.', ['info', 'trace', 'debug', 'warn', 'error']),
       logFormat: choice('Format of log lines.', ['json', 'text']),
       reports: choice(
         'Where findings are kept, besides the ten newest in the status of each policy: in reports of OpenReports where the cluster serves them (served), or with their CustomResourceDefinitions, which are then installed and never deleted: those of OpenReports (openreports), or of the API before it, PolicyReports (wgpolicyk8s).',
         ['served', 'openreports', 'wgpolicyk8s'],
+      ),
+      imagePullSecret: text(
+        'Secret with the credentials by which the auditor pulls modules, in the namespace of Portcullis, such as the pull secret of a PolicyServer. Its pods read this Secret and no other; it may be missing.',
+        'portcullis-auditor-registries',
+        { pattern: '^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$' },
       ),
       resources: object(
         'Resource requests and limits of an auditor pod. The limit of cpu is its share of the processor: with less, it only takes longer.',
