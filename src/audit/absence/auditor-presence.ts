@@ -58,14 +58,16 @@ export class AuditorPresence implements Runnable {
     this.#clock = options.clock ?? SYSTEM_CLOCK;
     const isAbsent = (): boolean => this.#absence !== undefined;
     if (options.registry !== undefined && options.isExpected) {
-      new Gauge({
-        name: 'portcullis_auditor_absent',
-        help: '1 while no auditor works, as the leading controller sees it',
-        registers: [options.registry],
-        collect() {
-          this.set(isAbsent() ? 1 : 0);
-        },
-      });
+      options.registry.registerMetric(
+        new Gauge({
+          name: 'portcullis_auditor_absent',
+          help: '1 while no auditor works, as the leading controller sees it',
+          registers: [],
+          collect() {
+            this.set(isAbsent() ? 1 : 0);
+          },
+        }),
+      );
     }
   }
 

@@ -32,5 +32,5 @@ function valueAtPath(path: JsonPath, object: object, text: string): string | und
     const what = others.length > 0 ? `${others.length + 1} values` : 'an object or a list';
     throw new CliError(`--for jsonpath=${text}: expected a path to one text, number or boolean, got ${what}`);
   }
-  return value === undefined ? undefined : String(value);
+  return typeof value === 'string' ? value : value === undefined ? undefined : JSON.stringify(value);
 }
