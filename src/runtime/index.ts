@@ -4,7 +4,7 @@ export type { Clock } from './clock.ts';
 export { Controller } from './controller.ts';
 export { EventRecorder, EVENTS } from './event-recorder.ts';
 export type { EventSink } from './event-recorder.ts';
-export { LeaderElector, type LeaderElectorOptions, LEASES } from './leader-elector.ts';
+export { LeaderElector, LEASES } from './leader-elector.ts';
 export type { Lease, LeaseSpec } from './leader-elector.ts';
 export { RuntimeMetrics } from './metrics.ts';
 export { ObjectCache } from './object-cache.ts';

@@ -5,7 +5,7 @@ import { ApiError, ClusterError } from '../cluster/index.ts';
 import type { Cluster } from '../cluster/index.ts';
 import { pause } from './clock.ts';
 import { RuntimeError } from './errors.ts';
-import { LeaderElector, type LeaderElectorOptions, LEASES } from './leader-elector.ts';
+import { LeaderElector, LEASES } from './leader-elector.ts';
 import { aborted } from './runnable.ts';
 import { ManualClock } from './testing/manual-clock.ts';
 import { silentLog } from './testing/silent-log.ts';
@@ -60,16 +60,11 @@ async function contest() {
   return {
     cluster: cluster.admin,
     clock,
-    join(
-      identity: string,
-      work: (signal: AbortSignal) => Promise<void> = aborted,
-      marks: Pick<LeaderElectorOptions, 'labels' | 'annotations'> = {},
-    ): Contestant {
+    join(identity: string, work: (signal: AbortSignal) => Promise<void> = aborted): Contestant {
       const { cable, client } = line(cluster.admin, clock);
       const elector = new LeaderElector({
         cluster: client,
         ...LEASE,
-        ...marks,
         identity,
         clock,
         random: () => 0,
@@ -133,19 +128,6 @@ describe('LeaderElector', () => {
     await a.run;
     const released = await test.lease();
     assert.deepEqual([released.spec?.holderIdentity ?? '', released.spec?.leaseTransitions], ['', 0]);
-  });
-
-  it('gives the Lease labels and annotations, those of now, and leaves others', async () => {
-    await using test = await contest();
-    let at = 0;
-    test.join('a', aborted, { labels: { ours: 'yes' }, annotations: () => ({ at: String(at) }) });
-    await test.pass(1000);
-    const body = { metadata: { labels: { theirs: 'yes' } } };
-    await test.cluster.patch(LEASES, LEASE, { type: 'merge', body });
-    at = 1;
-    await test.pass(5000);
-    const { metadata } = await test.lease();
-    assert.deepEqual([metadata.labels, metadata.annotations], [{ ours: 'yes', theirs: 'yes' }, { at: '1' }]);
   });
 
   it('lets one process lead, and the next one as soon as the Lease is released', async () => {

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { ApiError } from '../cluster/index.ts';
 import type { Cluster } from '../cluster/index.ts';
-import { knownKind, type KubernetesObject, type ObjectMeta } from '../resources/index.ts';
+import { knownKind, type KubernetesObject } from '../resources/index.ts';
 import { errorText } from '../values/index.ts';
 import { pause, SYSTEM_CLOCK } from './clock.ts';
 import type { Clock } from './clock.ts';
@@ -37,7 +37,7 @@ const RETRY_PERIOD_MS = 2_000;
 /** Processes that wait extend the interval by up to this factor, so that they do not send requests in step. */
 const RETRY_JITTER_FACTOR = 1.2;
 
-export interface LeaderElectorOptions {
+interface LeaderElectorOptions {
   /** A separate client, so that other traffic does not delay a renewal. */
   readonly cluster: Cluster;
   /** Of the Lease. */
@@ -46,10 +46,6 @@ export interface LeaderElectorOptions {
   readonly name: string;
   /** The holder identity; unique to this process. Default: host name and a random id. */
   readonly identity?: string;
-  /** Of the Lease, besides those that it has. */
-  readonly labels?: Readonly<Record<string, string>>;
-  /** The same, read at each renewal. */
-  readonly annotations?: () => Readonly<Record<string, string>>;
   /** Default: {@link LEASE_DURATION_MS}. */
   readonly leaseDurationMs?: number;
   /** Default: {@link RENEW_DEADLINE_MS}. */
@@ -301,7 +297,7 @@ export class LeaderElector {
 
   /** Writes this process as the holder. False: another process was faster. */
   async #write(lease: Lease | undefined, signal: AbortSignal): Promise<boolean> {
-    const { cluster } = this.#options;
+    const { cluster, namespace, name } = this.#options;
     const sentAt = this.#clock.now();
     const now = microTime(this.#clock.date());
     const old = lease?.spec;
@@ -314,12 +310,11 @@ export class LeaderElector {
       renewTime: now,
       leaseTransitions: (old?.leaseTransitions ?? 0) + (isOurs || lease === undefined ? 0 : 1),
     };
-    const metadata = this.#metadata(lease);
     try {
       const written = await this.#request(signal, (limit) =>
         lease === undefined
-          ? cluster.create<Lease>(LEASES, { ...LEASE_HEAD, metadata, spec }, { signal: limit })
-          : cluster.update<Lease>(LEASES, { ...lease, ...LEASE_HEAD, metadata, spec }, { signal: limit }),
+          ? cluster.create<Lease>(LEASES, { ...LEASE_HEAD, metadata: { namespace, name }, spec }, { signal: limit })
+          : cluster.update<Lease>(LEASES, { ...lease, ...LEASE_HEAD, spec }, { signal: limit }),
       );
       this.#observe(written);
     } catch (error) {
@@ -334,16 +329,6 @@ export class LeaderElector {
       this.#leaderUntil = sentAt + this.#renewDeadlineMs;
     }
     return true;
-  }
-
-  #metadata(lease: Lease | undefined): ObjectMeta {
-    const { namespace, name, labels, annotations } = this.#options;
-    const { metadata = { namespace, name } } = lease ?? {};
-    return {
-      ...metadata,
-      ...(labels === undefined ? {} : { labels: { ...metadata.labels, ...labels } }),
-      ...(annotations === undefined ? {} : { annotations: { ...metadata.annotations, ...annotations() } }),
-    };
   }
 
   /** Releases the Lease. If that fails, it expires. */

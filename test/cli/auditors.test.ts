@@ -52,7 +52,7 @@ describe('two auditors', () => {
   });
 
   const auditor = (name: string): LoggingProcess => {
-    const flags = ['--policies-download-dir', join(folder, name), '--operations-port', '0', '--lease-duration', '9s'];
+    const flags = ['--policies-download-dir', join(folder, name), '--operations-port', '0'];
     return new LoggingProcess(['auditor', '--kubeconfig', join(folder, 'kubeconfig'), '--workers', '1', ...flags]);
   };
 

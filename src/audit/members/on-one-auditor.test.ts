@@ -22,7 +22,7 @@ it('what one auditor does for the whole cluster runs while this one may write, a
   };
   let [starts, running] = [0, 0];
   const stop = new AbortController();
-  const { start } = onOneAuditor(share, {
+  const shared = onOneAuditor(share, {
     name: 'work',
     start: async (signal) => {
       starts += 1;
@@ -31,7 +31,7 @@ it('what one auditor does for the whole cluster runs while this one may write, a
       running -= 1;
     },
   });
-  const ended = start(stop.signal);
+  const ended = shared.start(stop.signal);
   assert.deepEqual([starts, running], [0, 0]);
   set(true);
   await until(() => running === 1);

@@ -1,7 +1,7 @@
 // The election of a leader among replicas of one process.
 import { type Connection, KubernetesCluster } from '../../cluster/index.ts';
 import type { Logger } from '../../log/index.ts';
-import { type ControlledCluster, LeaderElector, type LeaderElectorOptions } from '../../runtime/index.ts';
+import { type ControlledCluster, LeaderElector } from '../../runtime/index.ts';
 import { durationMs } from '../cluster/duration.ts';
 import { usageError } from '../errors.ts';
 
@@ -31,7 +31,7 @@ export function electionTimes(flags: { readonly leaseDuration: string }): {
   };
 }
 
-export interface LeaderElectionOptions extends Pick<LeaderElectorOptions, 'labels' | 'annotations'> {
+export interface LeaderElectionOptions {
   readonly connection: Connection;
   readonly fieldManager: string;
   readonly times: ReturnType<typeof electionTimes>;
