@@ -463,7 +463,16 @@ describe('the definitions of governance kinds', () => {
     const [definition] = definitionsOfCustomResource(customResourceDefinition(POLICIES));
     const { printer } = definition ?? assert.fail();
     const narrow = printer.columns.filter(({ priority = 0 }) => priority === 0).map(({ name }) => name);
-    assert.deepEqual(narrow, ['Name', 'Remediation action', 'Compliance state', 'Age', 'Copy on', 'Message']);
+    assert.deepEqual(narrow, [
+      'Name',
+      'Remediation action',
+      'Compliance state',
+      'Age',
+      'Phase',
+      'Serving',
+      'Copy on',
+      'Message',
+    ]);
     const copy = {
       apiVersion: apiVersionOf(POLICIES),
       kind: POLICIES.kind,
@@ -485,6 +494,8 @@ describe('the definitions of governance kinds', () => {
       'enforce',
       'Pending',
       '60m',
+      null,
+      null,
       'local-cluster',
       'b waits for Policy default.c',
       'default.a',

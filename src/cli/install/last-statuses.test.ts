@@ -17,6 +17,7 @@ import {
   POLICY_SERVERS,
   type ResourceType,
 } from '../../resources/index.ts';
+import { valueAt } from '../../values/index.ts';
 import { writeLastStatuses } from './last-statuses.ts';
 
 const DEFINITIONS = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
@@ -162,7 +163,11 @@ describe('the last statuses', () => {
     assert.deepEqual(await writeLastStatuses(cluster.admin, OPTIONS), { written: 5, problems: [] });
     const policy = await read(CLUSTER_ADMISSION_POLICIES);
     const { phase, reason, policyStatus, mode, servingRevision, readyReplicas, desiredRevision, audit } = policy.status;
-    assert.equal(audit, undefined, 'what an auditor knew is not known any more');
+    assert.deepEqual(
+      ['state', 'summary', 'reason'].map((field) => valueAt(audit, field)),
+      ['Unknown', 'Unknown', 'Uninstalled'],
+      'what an auditor knew is not known any more',
+    );
     assert.deepEqual(
       { phase, reason, policyStatus, mode, servingRevision, readyReplicas, desiredRevision },
       {
@@ -194,7 +199,10 @@ describe('the last statuses', () => {
   it('are written once, and never on what Portcullis did not maintain', async () => {
     assert.deepEqual(await writeLastStatuses(cluster.admin, OPTIONS), { written: 0, problems: [] });
     const other = await read(CLUSTER_ADMISSION_POLICIES, 'kubewardens');
-    assert.deepEqual([shown(other, 'PolicyActive'), other.status['audit']], ['True Serving', undefined]);
+    assert.deepEqual(
+      [shown(other, 'PolicyActive'), valueAt(other.status, 'audit', 'state')],
+      ['True Serving', 'Unknown'],
+    );
     assert.equal((await read(CLUSTER_ADMISSION_POLICIES, 'new')).status['phase'], undefined);
   });
 });
