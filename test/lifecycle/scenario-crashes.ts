@@ -179,12 +179,18 @@ export async function endController(lab: RolloutLab): Promise<void> {
   lab.controllers.length = 0;
 }
 
+/**
+ * As by default: with the short one of the lab, a leader whose API server answers no request within a second ends itself, and here nobody
+ * starts it again, as a kubelet would.
+ */
+const USUAL_LEASE = ['--lease-duration=15s'];
+
 /** Kills the leader of two controllers during a rollout, whichever leads by then; the other one completes it. */
 export async function leaderIsReplaced(lab: RolloutLab): Promise<void> {
   const name = 'leader';
   await enforced(lab, requiresLabel(name, await lab.module('leader.wasm'), 'old'), 'old');
   await endController(lab);
-  const [first, second] = [await lab.addController(true), await lab.addController(true)];
+  const [first, second] = [await lab.addController(true, USUAL_LEASE), await lab.addController(true, USUAL_LEASE)];
   await using stream = new ReviewStream(lab, name, { pauseMs: RELAXED_PAUSE_MS });
   const hold = lab.proxy.hold((request) => request.user === 'controller' && writesState('Serving')(request));
   await lab.change(name, { settings: { labels: ['new'] } } satisfies JsonObject);

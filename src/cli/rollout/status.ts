@@ -57,15 +57,14 @@ async function status(args: readonly string[], flags: StatusFlags): Promise<void
   });
 }
 
-/** Says what the newest revision changes for existing objects, to who may read it. */
+/** Says what the newest revision changes for existing objects, to who may read it, where that is known. */
 async function notePreview({ cluster, policy, productNamespace }: RolloutTarget): Promise<void> {
   const reading = listRevisions(cluster, policy, productNamespace);
   const newest = (await unlessForbidden(unlessGone(reading)))?.at(-1);
   const { preview } = newest?.status ?? {};
-  if (newest !== undefined && preview !== undefined) {
+  if (newest !== undefined && preview !== undefined && preview.state !== 'Unknown') {
     const what = `what revision ${newest.spec.revision} changes for existing objects`;
-    const isKnown = preview.state !== 'Unknown';
-    process.stderr.write(`note: ${what}${isKnown ? '' : ' is unknown'}: ${oneLine(preview.message, MAX_NOTE)}\n`);
+    process.stderr.write(`note: ${what}: ${oneLine(preview.message, MAX_NOTE)}\n`);
   }
 }
 
