@@ -117,6 +117,16 @@ describe('the revisions of a Policy', () => {
     assert.match(status?.message ?? '', /fromNowhere/);
   });
 
+  it('that is the first is applied also where what is wrong with it is long', async () => {
+    await using lab = await GovernanceLab.start();
+    await lab.apply(policyWith(`{{ ${'a'.repeat(40_000)} "b" }}`));
+    await phase(lab, 'Active', 1);
+    await lab.apply(policyWith('two'));
+    await phase(lab, 'Active', 2);
+    await lab.apply(policyWith(`{{ ${'c'.repeat(40_000)} "d" }}`));
+    await phase(lab, 'Degraded', 2);
+  });
+
   it('goes back by an annotation, and stays where a pin says', async () => {
     await using lab = await GovernanceLab.start();
     await lab.apply(policyWith('one'));

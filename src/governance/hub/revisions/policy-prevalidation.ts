@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { type JsonObject, type Policy, textOf, valueAt } from '../../../resources/index.ts';
 import type { PrevalidationOutcome } from '../../../rollout/index.ts';
-import { exactJson } from '../../../values/index.ts';
+import { exactJson, shortened } from '../../../values/index.ts';
 import { POLICY_REASONS } from '../../policy/policy-reasons.ts';
 import { type DependencyWarningsOptions, graphWarnings } from '../admission/dependency-warnings.ts';
 import { policyTemplateWarnings } from '../admission/template-warnings.ts';
@@ -10,6 +10,8 @@ import type { GovernanceWarning } from '../admission/write-findings.ts';
 
 /** Problems that one message names. */
 const MAX_NAMED = 5;
+/** Longest text of one: it quotes what authors wrote. Characters. */
+const MAX_PROBLEM_LENGTH = 1_000;
 
 /** Codes of problems that another Policy may end: they are tried again. */
 const OF_OTHERS: ReadonlySet<GovernanceWarning['code']> = new Set(['dependency-cycle', 'dependency-conflict']);
@@ -44,7 +46,9 @@ export function templateDigests({ spec }: Policy): (PrevalidationOutcome & { rea
 }
 
 function failure(reason: string, problems: readonly GovernanceWarning[], isTransient: boolean): PrevalidationOutcome {
-  const named = problems.slice(0, MAX_NAMED).map(({ field, text }) => `${field}: ${text}`);
+  const named = problems
+    .slice(0, MAX_NAMED)
+    .map(({ field, text }) => shortened(`${field}: ${text}`, MAX_PROBLEM_LENGTH));
   const more = problems.length > MAX_NAMED ? [`and ${problems.length - MAX_NAMED} more`] : [];
   return { ok: false, reason, message: [...named, ...more].join('; '), isTransient };
 }

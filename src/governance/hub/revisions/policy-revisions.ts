@@ -3,6 +3,7 @@ import type { Cluster } from '../../../cluster/index.ts';
 import {
   ANNOTATIONS,
   keyText,
+  MAX_WARNING_LENGTH,
   type ObjectKey,
   POLICIES,
   type Policy,
@@ -29,6 +30,7 @@ import {
   type RolloutStep,
   servingRevision,
 } from '../../../rollout/index.ts';
+import { shortened } from '../../../values/index.ts';
 import type { DependencyWarningsOptions } from '../admission/dependency-warnings.ts';
 import { prevalidatePolicy, templateDigests } from './policy-prevalidation.ts';
 import { type PolicyRolloutView, policyView } from './policy-view.ts';
@@ -195,7 +197,11 @@ export class PolicyRevisions implements ServedPolicies {
     const accepted =
       outcome.ok || hasServed(view)
         ? outcome
-        : ({ ok: true, modules: templateDigests(root), warnings: [outcome.message] } as const);
+        : ({
+            ok: true,
+            modules: templateDigests(root),
+            warnings: [shortened(outcome.message, MAX_WARNING_LENGTH)],
+          } as const);
     const validation = afterPrevalidation(revision, accepted, view.now);
     const isServing = accepted.ok && goalRevision(view) === revision;
     const order = Math.max(...view.revisions.map((one) => one.order)) + 1;
