@@ -206,6 +206,7 @@ describe('a Policy', () => {
     );
     assert.equal(refused.status?.compliant, undefined);
     assert.deepEqual(await lab.list('ConfigurationPolicy'), []);
+    assert.deepEqual(await lab.list('PolicyRevision'), [], 'who may write it fills no other namespace');
   });
 
   it('may have a name of more than 62 characters; one that does not fit a copy is refused', async () => {

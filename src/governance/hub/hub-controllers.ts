@@ -189,7 +189,7 @@ export class HubControllers implements Runnable {
   }
 
   #policyRevisions(): PolicyRevisions | undefined {
-    const { parts, targets, revisions: kept } = this.#options;
+    const { parts, targets, governed, revisions: kept } = this.#options;
     return (
       kept &&
       new PolicyRevisions({
@@ -197,6 +197,7 @@ export class HubControllers implements Runnable {
         cluster: parts.cluster,
         policies: this.#policies,
         events: parts.events,
+        isGoverned: (namespace) => isGoverned(namespace, governed),
         checks: { targets, policies: this.#policies, graphs: this.graphs },
         changed: (root) => this.#targetsChanged(root),
       })

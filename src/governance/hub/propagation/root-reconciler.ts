@@ -14,9 +14,8 @@ import { OwnObjects } from '../../policy/own-objects.ts';
 import { copyName } from '../../targets/policy-copy.ts';
 import type { Target, Targets } from '../../targets/targets.ts';
 import { isDeclared } from '../../../rollout/index.ts';
-import type { PolicyRevisions } from '../revisions/policy-revisions.ts';
-import { type RolloutReport, rolloutReport } from '../revisions/rollout-report.ts';
-import type { ServedPolicy } from '../revisions/served-policies.ts';
+import type { PolicyRevisions, RootRollout } from '../revisions/policy-revisions.ts';
+import { rolloutReport } from '../revisions/rollout-report.ts';
 import type { CopyPlan, CopyPlans } from './copy-plans.ts';
 import type { CopyRecord, CopyRecords } from './copy-records.ts';
 import { notAppliedStatus, rootStatus } from './root-status.ts';
@@ -26,12 +25,6 @@ import { notAppliedStatus, rootStatus } from './root-status.ts';
  * each as long as there are clusters. Milliseconds.
  */
 const BATCH_MS = 1000;
-
-/** The rollout of a Policy that has revisions. */
-interface PolicyRollout {
-  readonly served: ServedPolicy | undefined;
-  readonly report: RolloutReport;
-}
 
 /** A copy, and what became of it. */
 interface CopyState {
@@ -51,7 +44,7 @@ export interface RootReconcilerOptions {
   readonly copiesOf: (root: ObjectKey) => readonly Policy[];
   readonly records: CopyRecords;
   /** Default: nobody keeps revisions. */
-  readonly revisions?: Pick<PolicyRevisions, 'of' | 'viewOf' | 'failureOf'> | undefined;
+  readonly revisions?: Pick<PolicyRevisions, 'rolloutOf'> | undefined;
   readonly clock?: Clock;
 }
 
@@ -83,8 +76,8 @@ export class RootReconciler {
     if (waitMs > 0) {
       return { requeueAfterMs: waitMs };
     }
-    const rollout = this.#rolloutOf(root);
-    if (rollout === 'unknown') {
+    const rollout = this.#options.revisions?.rolloutOf(root);
+    if (rollout !== undefined && !isChecked(rollout)) {
       return {};
     }
     const plan = this.#options.plans.of(rollout?.served?.policy ?? root);
@@ -97,10 +90,11 @@ export class RootReconciler {
   }
 
   /** Undefined while copies still have to be written or deleted: `observedGeneration` says that they were. */
-  #statusOf(root: Policy, plan: CopyPlan | Readiness, rollout: PolicyRollout | undefined): PolicyStatus | undefined {
+  #statusOf(root: Policy, plan: CopyPlan | Readiness, rollout: RootRollout | undefined): PolicyStatus | undefined {
     const targets = 'targets' in plan ? plan.targets : [];
     const copies = this.#copiesFor(root, targets);
     const { revision } = rollout?.served ?? {};
+    const report = rollout && rolloutReport(rollout.view, rollout.failure);
     const isBehind = (record: CopyRecord | undefined): boolean =>
       record?.rootGeneration !== root.metadata.generation || record?.revision !== revision;
     if (copies.some(({ record }) => isBehind(record))) {
@@ -115,23 +109,8 @@ export class RootReconciler {
       }));
     const failure = results.find((result) => result.failure !== undefined)?.failure;
     return 'targets' in plan
-      ? rootStatus(root, results, Date.now(), rollout?.report)
-      : notAppliedStatus(root, failure ?? plan, Date.now(), rollout?.report);
-  }
-
-  /** What is applied, and what the status says of revisions; `unknown` before a change has a revision, or could have none. */
-  #rolloutOf(root: Policy): PolicyRollout | 'unknown' | undefined {
-    const { revisions } = this.#options;
-    if (revisions === undefined) {
-      return undefined;
-    }
-    const view = revisions.viewOf(root);
-    const failure = revisions.failureOf(keyOf(root));
-    const newest = view.revisions.at(-1);
-    const isChecked = isDeclared(view) && (newest?.state !== 'Candidate' || newest.reason !== '');
-    return isChecked || failure !== undefined
-      ? { served: revisions.of(root), report: rolloutReport(view, failure) }
-      : 'unknown';
+      ? rootStatus(root, results, Date.now(), report)
+      : notAppliedStatus(root, failure ?? plan, Date.now(), report);
   }
 
   /** The copies for the clusters of a root, and those that have to go. */
@@ -149,6 +128,12 @@ export class RootReconciler {
       ...others.map((copy) => ({ target: targetOf(copy), isWanted: false, copy, record: records.get(keyOf(copy)) })),
     ];
   }
+}
+
+/** Whether a change has a revision that was checked, or why it has none is known: before, there is nothing new to say. */
+function isChecked({ view, failure }: RootRollout): boolean {
+  const newest = view.revisions.at(-1);
+  return failure !== undefined || (isDeclared(view) && (newest?.state !== 'Candidate' || newest.reason !== ''));
 }
 
 /** The cluster that a copy was written for. */

@@ -2,6 +2,7 @@
 import type { Cluster } from '../../../cluster/index.ts';
 import {
   ANNOTATIONS,
+  keyOf,
   keyText,
   MAX_WARNING_LENGTH,
   type ObjectKey,
@@ -34,7 +35,7 @@ import { shortened } from '../../../values/index.ts';
 import type { DependencyWarningsOptions } from '../admission/dependency-warnings.ts';
 import { prevalidatePolicy, templateDigests } from './policy-prevalidation.ts';
 import { type PolicyRolloutView, policyView } from './policy-view.ts';
-import type { ServedPolicies, ServedPolicy } from './served-policies.ts';
+import { DECLARED_POLICIES, type ServedPolicies, type ServedPolicy } from './served-policies.ts';
 
 /** Steps of one reconciliation: a rollout has a handful, and one for each revision that is pruned or superseded. */
 const MAX_STEPS = 64;
@@ -49,6 +50,8 @@ export interface PolicyRevisionsOptions {
   /** The namespace of the product, with the revisions. */
   readonly namespace: string;
   readonly events: EventSink;
+  /** Whether Policies of a namespace count. Others have no revisions: who writes them could fill the namespace of the product. */
+  readonly isGoverned: (namespace: string) => boolean;
   /** What validation asks. */
   readonly checks: DependencyWarningsOptions;
   /** Called after the rollout of a Policy was reconciled. */
@@ -71,17 +74,24 @@ export class PolicyRevisions implements ServedPolicies {
   }
 
   of(root: Policy): ServedPolicy | undefined {
-    const serving = servingRevision(this.viewOf(root));
-    return serving && { policy: { ...root, spec: serving.snapshot }, revision: serving.number };
+    return this.#isKept(root.metadata) ? servedBy(root, this.#viewOf(root)) : DECLARED_POLICIES.of(root);
   }
 
-  viewOf(root: Policy): PolicyRolloutView {
+  /** The rollout of a Policy; undefined where it has no revisions, because its namespace does not count. */
+  rolloutOf(root: Policy): RootRollout | undefined {
+    if (!this.#isKept(root.metadata)) {
+      return undefined;
+    }
+    const view = this.#viewOf(root);
+    return { view, served: servedBy(root, view), failure: this.#failures.get(keyText(keyOf(root))) };
+  }
+
+  #isKept({ namespace = '' }: Pick<ObjectKey, 'namespace'>): boolean {
+    return this.#options.isGoverned(namespace);
+  }
+
+  #viewOf(root: Policy): PolicyRolloutView {
     return policyView(root, this.#store.ofPolicy(root, policyId(root)), Date.now());
-  }
-
-  /** Why the last reconciliation of its revisions failed. */
-  failureOf(root: ObjectKey): Readiness | undefined {
-    return this.#failures.get(keyText(root));
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal, attempt: ReconcileAttempt): Promise<ReconcileResult> {
@@ -104,7 +114,7 @@ export class PolicyRevisions implements ServedPolicies {
 
   async #reconcile(key: ObjectKey, signal: AbortSignal): Promise<ReconcileResult> {
     const id = policyId({ kind: KIND, metadata: key });
-    const root = this.#policies.get(key);
+    const root = this.#isKept(key) ? this.#policies.get(key) : undefined;
     if (root?.metadata.deletionTimestamp !== undefined) {
       return {};
     }
@@ -116,7 +126,10 @@ export class PolicyRevisions implements ServedPolicies {
     return await this.#rollOut(key, id, signal);
   }
 
-  /** Removes the revisions of a deleted Policy, of this or of the same name, and those that the controller cannot have written. */
+  /**
+   * Removes the revisions of a deleted Policy, of this or of the same name, of one whose namespace no longer counts, and those that the
+   * controller cannot have written.
+   */
   async #removeOthers(root: Policy | undefined, id: string, signal: AbortSignal): Promise<void> {
     const own = root === undefined ? [] : this.#store.ofPolicy(root, id);
     for (const revision of this.#store.of(id).filter((one) => !own.includes(one))) {
@@ -138,7 +151,7 @@ export class PolicyRevisions implements ServedPolicies {
       if (root === undefined) {
         return {};
       }
-      const view = this.viewOf(root);
+      const view = this.#viewOf(root);
       const { steps, wakeAt } = planRollout(view);
       const step = steps.find(({ type }) => !OF_ADMISSION.has(type));
       if (step === undefined) {
@@ -216,6 +229,20 @@ export class PolicyRevisions implements ServedPolicies {
     }
     return revision;
   }
+}
+
+/** What is known of the rollout of a Policy. */
+export interface RootRollout {
+  readonly view: PolicyRolloutView;
+  /** Undefined while nothing is applied. */
+  readonly served: ServedPolicy | undefined;
+  /** Why the last reconciliation of its revisions failed. */
+  readonly failure: Readiness | undefined;
+}
+
+function servedBy(root: Policy, view: PolicyRolloutView): ServedPolicy | undefined {
+  const serving = servingRevision(view);
+  return serving && { policy: { ...root, spec: serving.snapshot }, revision: serving.number };
 }
 
 /** A Policy, and the view by which it was planned. */
