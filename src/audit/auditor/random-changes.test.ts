@@ -20,6 +20,7 @@ import {
 } from '../../resources/index.ts';
 import { auditCluster } from '../audit-cluster.ts';
 import { policiesOfCluster } from '../policies-of-cluster.ts';
+import { RandomChanges, toggleObject } from '../testing/random-changes.ts';
 import { eventually, RunningAuditor, textOf } from '../testing/running-auditor.ts';
 import { celSpec, INSTALLATION, NOT_LATEST, policyObject, ruleFor, samplePod } from '../testing/sample-policies.ts';
 
@@ -69,7 +70,7 @@ const SPECS: readonly ((expression: string) => object)[] = [
 describe('an auditor that follows random changes', () => {
   // A failure is repeated by writing its seed here.
   const seed = 1 + Math.trunc(Math.random() * 2 ** 30);
-  let state = seed;
+  const random = new RandomChanges(seed);
   let embedded: EmbeddedCluster;
   let admin: Cluster;
   let host: EvaluationHost;
@@ -96,22 +97,8 @@ describe('an auditor that follows random changes', () => {
     await embedded[Symbol.asyncDispose]();
   });
 
-  /** xorshift32 */
-  function below(count: number): number {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return (state >>> 0) % count;
-  }
-  const one = <T>(list: readonly T[]): T => list[below(list.length)] as T;
-
-  /** Creates an object, or deletes the one of its name. */
-  async function toggle(type: ResourceType, object: KubernetesObject): Promise<void> {
-    const { namespace, name = '' } = object.metadata;
-    const key = namespace === undefined ? { name } : { namespace, name };
-    const existing = await unlessGone(admin.get(type, key));
-    await (existing === undefined ? admin.create(type, object) : admin.delete(type, key));
-  }
+  const one = <T>(list: readonly T[]): T => random.one(list);
+  const toggle = (type: ResourceType, object: KubernetesObject): Promise<void> => toggleObject(admin, type, object);
 
   async function merge(
     type: ResourceType,

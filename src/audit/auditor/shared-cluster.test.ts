@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { EmbeddedCluster } from '../../apiserver/index.ts';
-import { type Cluster, ClusterError, unlessGone } from '../../cluster/index.ts';
+import { type Cluster, ClusterError } from '../../cluster/index.ts';
 import { EvaluationHost } from '../../evaluation/index.ts';
 import {
   ADMISSION_POLICIES,
@@ -24,6 +24,7 @@ import { AuditorMembers } from '../members/auditor-members.ts';
 import { policiesOfCluster } from '../policies-of-cluster.ts';
 import { SummedAudit } from '../policy-status/summed-audit.ts';
 import { ReportWriter } from '../reports/report-writer.ts';
+import { RandomChanges, toggleObject } from '../testing/random-changes.ts';
 import { eventually, RunningAuditor } from '../testing/running-auditor.ts';
 import { celSpec, INSTALLATION, NOT_LATEST, policyObject, ruleFor, samplePod } from '../testing/sample-policies.ts';
 import { SteppedClock } from '../testing/stepped-clock.ts';
@@ -100,7 +101,7 @@ class SharingAuditor implements AsyncDisposable {
 describe('auditors that share a cluster', () => {
   // A failure is repeated by writing its seed here.
   const seed = 1 + Math.trunc(Math.random() * 2 ** 30);
-  let state = seed;
+  const random = new RandomChanges(seed);
   const clock = new SteppedClock();
   let embedded: EmbeddedCluster;
   let admin: Cluster;
@@ -132,22 +133,8 @@ describe('auditors that share a cluster', () => {
     await embedded[Symbol.asyncDispose]();
   });
 
-  /** xorshift32 */
-  function below(count: number): number {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return (state >>> 0) % count;
-  }
-  const one = <T>(list: readonly T[]): T => list[below(list.length)] as T;
-
-  /** Creates an object, or deletes the one of its name. */
-  async function toggle(type: ResourceType, object: KubernetesObject): Promise<void> {
-    const { namespace, name = '' } = object.metadata;
-    const key = namespace === undefined ? { name } : { namespace, name };
-    const existing = await unlessGone(admin.get(type, key));
-    await (existing === undefined ? admin.create(type, object) : admin.delete(type, key));
-  }
+  const one = <T>(list: readonly T[]): T => random.one(list);
+  const toggle = (type: ResourceType, object: KubernetesObject): Promise<void> => toggleObject(admin, type, object);
 
   const spec = (): object =>
     one([
@@ -194,7 +181,7 @@ describe('auditors that share a cluster', () => {
         await Promise.all(living.map((auditor) => auditor[Symbol.asyncDispose]()));
       });
       const join = (): void => {
-        const id = `m${below(1_000_000)}`;
+        const id = `m${random.below(1_000_000)}`;
         const auditor: SharingAuditor = new SharingAuditor(admin, clock, id, (namespace) => {
           const writers = living.filter(({ members }) => members.mayWrite(namespace));
           assert.deepEqual(writers, [auditor], `one writes about ${namespace}`);
@@ -202,7 +189,7 @@ describe('auditors that share a cluster', () => {
         living.push(auditor);
       };
       const end = async (isKilled: boolean): Promise<void> => {
-        const [gone] = living.splice(below(living.length), 1);
+        const [gone] = living.splice(random.below(living.length), 1);
         if (gone !== undefined) {
           // Its Lease stays then.
           gone.isConnected = !isKilled;
@@ -226,7 +213,7 @@ describe('auditors that share a cluster', () => {
         await change();
         await event();
         await change();
-        await clock.pass(below(20_000));
+        await clock.pass(random.below(20_000));
         living.forEach((auditor) => (auditor.isConnected = true));
         await change();
         await eventually(async () => {
@@ -243,7 +230,7 @@ describe('auditors that share a cluster', () => {
   async function change(): Promise<void> {
     for (let count = 1; count <= CHANGES; count += 1) {
       await one(CHANGE)();
-      await clock.pass(below(3_000));
+      await clock.pass(random.below(3_000));
     }
   }
 
